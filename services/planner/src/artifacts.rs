@@ -1,4 +1,4 @@
-//! Artifacts on disk: one file per workspace and digest, there as a whole or not at all.
+//! Artifacts on disk: one file per workspace and digest, written completely or not at all.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::store::Scope;
 
-/// The directory that the configuration names.
+/// The artifact directory from the configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct ArtifactDir(PathBuf);
 
@@ -23,7 +23,7 @@ impl ArtifactDir {
         self.folder(scope).join(digest.to_string())
     }
 
-    /// Begins a file whose name does not matter yet.
+    /// Creates a temporary file; [`Upload::finish`] renames it to its digest.
     pub(crate) async fn begin(&self, scope: &Scope) -> io::Result<Upload> {
         let folder = self.folder(scope);
         fs::create_dir_all(&folder).await?;
@@ -37,13 +37,13 @@ impl ArtifactDir {
         })
     }
 
-    /// Tenants and workspaces are DNS labels, so they stand in paths as they are.
+    /// Tenants and workspaces are DNS labels, so they are safe as path components.
     fn folder(&self, scope: &Scope) -> PathBuf {
         self.0.join(&scope.tenant).join(&scope.workspace)
     }
 }
 
-/// A file that is being written. Dropped before [`Upload::finish`] it is removed.
+/// A file that is being written. Dropping it before [`Upload::finish`] removes the file.
 #[derive(Debug)]
 pub(crate) struct Upload {
     file: fs::File,
@@ -63,7 +63,7 @@ impl Upload {
         Digest::from_bytes(self.hash.clone().finalize().into())
     }
 
-    /// Makes the bytes durable under their name.
+    /// Syncs the bytes to disk and moves them to their final path.
     pub(crate) async fn finish(mut self, to: &Path) -> io::Result<()> {
         self.file.flush().await?;
         self.file.sync_all().await?;
@@ -77,7 +77,7 @@ impl Upload {
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        // After `finish` there is nothing under this name any more.
+        // After `finish` this path no longer exists, so the error is ignored.
         let _ = std::fs::remove_file(&self.path);
     }
 }

@@ -1,7 +1,8 @@
-//! The normal order of a manifest, and the canonical JSON of messages.
+//! Normalisation of manifests, and the canonical JSON of messages.
 //!
-//! A message's canonical form is its proto3 JSON with the field names of the proto files, defaults left out, written
-//! as canonical JSON: every language that speaks protobuf arrives at the same bytes.
+//! A message's canonical form is its proto3 JSON with the field names of the proto files, without
+//! defaults, written as canonical JSON: every language that supports protobuf arrives at the same
+//! bytes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use servo_model::Digest;
 use servo_model::json::{Json, JsonError, to_canonical};
 use servo_proto::v1::{AssetDefinition, Manifest};
 
-/// Sorts every list whose order means nothing, so that equal content has one digest.
+/// Sorts every list whose order has no meaning, so that equal content has one digest.
 pub(crate) fn normalise(manifest: &mut Manifest) {
     manifest.assets.sort_by(|a, b| a.key.cmp(&b.key));
     manifest.schedules.sort_by(|a, b| a.name.cmp(&b.name));
@@ -48,12 +49,13 @@ fn normalise_asset(asset: &mut AssetDefinition) {
     }
 }
 
-/// The sha256 of a message's canonical form.
+/// Returns the sha256 of a message's canonical form.
 pub(crate) fn digest(message: &impl prost::Message, name: &str) -> Result<Digest, JsonError> {
     canonical(message, name).map(Digest::of)
 }
 
-/// [`digest`] of a manifest, asset by asset: as one value a large manifest would take many times its size.
+/// Returns the [`digest`] of a manifest, computed asset by asset, because one value for a large
+/// manifest would take many times its size.
 pub(crate) fn manifest_digest(manifest: &mut Manifest) -> Result<Digest, JsonError> {
     let assets = std::mem::take(&mut manifest.assets);
     let written = manifest_text(manifest, &assets);
@@ -83,17 +85,17 @@ fn manifest_text(rest: &Manifest, assets: &[AssetDefinition]) -> Result<String, 
     Ok(format!("{{{}}}", members.join(",")))
 }
 
-/// The canonical form as a value.
+/// Returns the canonical form as a JSON value.
 pub(crate) fn json(message: &impl prost::Message, name: &str) -> Result<Json, JsonError> {
     Json::parse(&canonical(message, name)?)
 }
 
-/// `name` is the message's own, without the package.
+/// `name` is the message's name without the package.
 pub(crate) fn canonical(message: &impl prost::Message, name: &str) -> Result<String, JsonError> {
     to_canonical(&ProtoJson(dynamic(message, name)))
 }
 
-/// Reads a manifest from its JSON form.
+/// Parses a manifest from its JSON form.
 pub(crate) fn parse_manifest(bytes: &[u8]) -> Result<Manifest, String> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let message = DynamicMessage::deserialize(descriptor("Manifest"), &mut reader);
@@ -132,10 +134,10 @@ impl Serialize for ProtoJson {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::samples::{asset, days, partitioning, source};
+    use crate::core::samples::{asset, days, partitioned, source};
 
     #[test]
-    fn a_manifest_in_pieces_is_the_manifest_as_a_whole() {
+    fn the_piecewise_manifest_digest_equals_the_whole_digest() {
         let labels = BTreeMap::from([("team".to_owned(), "core".to_owned())]);
         let whole = Manifest {
             format: 1,
@@ -144,7 +146,7 @@ mod tests {
             artifact: Some(Default::default()),
             assets: vec![
                 source("raw/x"),
-                partitioning(asset("n/a", &["raw/x"]), vec![days()]),
+                partitioned(asset("n/a", &["raw/x"]), vec![days()]),
             ],
             schedules: vec![Default::default()],
             ..Default::default()
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn the_canonical_form_is_what_other_languages_write() {
+    fn the_canonical_form_matches_other_languages() {
         let text = canonical(&source("raw/x"), "AssetDefinition").unwrap();
         assert_eq!(text, r#"{"key":"raw/x","source":true}"#);
         let parsed =

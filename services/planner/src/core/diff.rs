@@ -1,4 +1,4 @@
-//! What one deployment changes against the one before.
+//! Compares a manifest with the one deployed before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,40 +10,41 @@ use servo_proto::v1::{
 
 use crate::core::{canonical, settings};
 
-/// A value in a diff is cut to this.
+/// A value in a diff is truncated to this length.
 const VALUE_BYTES_MAX: usize = 1024;
-/// When a diff holds this much text of values, further changes are told by path alone.
+/// Once a diff holds this much text of values, further changes are reported by path only.
 const VALUES_BYTES_MAX: usize = 1024 * 1024;
 
 /// `before` is `None` for the first deployment.
 pub(crate) fn diff(before: Option<&Manifest>, after: &Manifest) -> DeploymentDiff {
     let empty = Manifest::default();
     let before = before.unwrap_or(&empty);
-    let mut writer = Writer {
+    let mut builder = DiffBuilder {
         changes: Vec::new(),
         bytes_left: VALUES_BYTES_MAX,
     };
     let assets =
         |manifest: &Manifest| by_name(&manifest.assets, |asset| &asset.key, "AssetDefinition");
-    writer.compare(DefinitionKind::Asset, &assets(before), &assets(after));
+    builder.compare(DefinitionKind::Asset, &assets(before), &assets(after));
     let schedules =
         |manifest: &Manifest| by_name(&manifest.schedules, |s| &s.name, "ScheduleDefinition");
-    writer.compare(
+    builder.compare(
         DefinitionKind::Schedule,
         &schedules(before),
         &schedules(after),
     );
     let sensors = |manifest: &Manifest| by_name(&manifest.sensors, |s| &s.name, "SensorDefinition");
-    writer.compare(DefinitionKind::Sensor, &sensors(before), &sensors(after));
-    mark_stale(&mut writer.changes, before, after);
+    builder.compare(DefinitionKind::Sensor, &sensors(before), &sensors(after));
+    mark_stale(&mut builder.changes, before, after);
     DeploymentDiff {
-        changes: writer.changes,
+        changes: builder.changes,
         stale_partitions: 0,
     }
 }
 
-/// The assets whose data becomes stale, each with the version that its data will have to be of.
-pub(crate) fn made_stale(diff: &DeploymentDiff, after: &Manifest) -> Vec<(String, String)> {
+/// Returns the assets whose data becomes stale, each with the code version that is current from now
+/// on.
+pub(crate) fn assets_made_stale(diff: &DeploymentDiff, after: &Manifest) -> Vec<(String, String)> {
     let stale: BTreeSet<&str> = diff
         .changes
         .iter()
@@ -71,12 +72,12 @@ fn by_name<T: prost::Message>(
         .collect()
 }
 
-struct Writer {
+struct DiffBuilder {
     changes: Vec<DefinitionChange>,
     bytes_left: usize,
 }
 
-impl Writer {
+impl DiffBuilder {
     fn compare(
         &mut self,
         kind: DefinitionKind,
@@ -105,7 +106,7 @@ impl Writer {
         }
     }
 
-    /// Goes down as long as both sides have the same shape.
+    /// Descends as long as both sides have the same shape.
     fn fields(
         &mut self,
         path: String,
@@ -151,7 +152,8 @@ impl Writer {
     }
 }
 
-/// An asset whose code is another one holds data of the old code, also where its definition stayed the same.
+/// Marks assets whose code version changed as stale, including those whose definition did not
+/// change.
 fn mark_stale(changes: &mut Vec<DefinitionChange>, before: &Manifest, after: &Manifest) {
     let versions = |manifest: &Manifest| -> BTreeMap<String, String> {
         let version = |asset: &AssetDefinition| settings::code_version(asset, manifest);
@@ -206,16 +208,16 @@ mod tests {
     }
 
     #[test]
-    fn tells_what_comes_goes_and_changes() {
+    fn reports_added_removed_and_changed_assets() {
         let before = manifest(&[("n/a", "1", 0), ("n/b", "1", 1), ("n/c", "1", 0)]);
         let after = manifest(&[("n/b", "2", 3), ("n/c", "1", 0), ("n/d", "1", 0)]);
         let changes = diff(Some(&before), &after).changes;
-        let told: Vec<_> = changes
+        let summary: Vec<_> = changes
             .iter()
             .map(|c| (c.key.as_str(), c.change(), c.makes_stale))
             .collect();
         assert_eq!(
-            told,
+            summary,
             [
                 ("n/a", ChangeKind::Removed, false),
                 ("n/b", ChangeKind::Changed, true),
@@ -239,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn other_code_under_the_same_definitions_makes_stale() {
+    fn a_new_code_version_makes_assets_stale_without_a_definition_change() {
         let of = |version: &str| Manifest {
             code_version: version.to_owned(),
             ..manifest(&[("n/a", "", 0), ("n/own", "7", 0)])
         };
-        let told = diff(Some(&of("1")), &of("2"));
-        let [change] = told.changes.as_slice() else {
-            panic!("{:?}", told.changes)
+        let diff = diff(Some(&of("1")), &of("2"));
+        let [change] = diff.changes.as_slice() else {
+            panic!("{:?}", diff.changes)
         };
         assert_eq!((change.key.as_str(), change.makes_stale), ("n/a", true));
         let field = &change.fields[0];
@@ -255,13 +257,13 @@ mod tests {
             ("code_version", "\"2\"")
         );
         assert_eq!(
-            made_stale(&told, &of("2")),
+            assets_made_stale(&diff, &of("2")),
             [("n/a".to_owned(), "2".to_owned())]
         );
     }
 
     #[test]
-    fn large_values_are_cut() {
+    fn large_values_are_truncated() {
         let with = |text: &str| Manifest {
             assets: vec![AssetDefinition {
                 description: text.to_owned(),

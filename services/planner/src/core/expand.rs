@@ -1,19 +1,19 @@
-//! The partitions that a selection stands for, a page at a time, without writing all of them out.
+//! Expands a selection of partitions page by page, without building every key.
 
 use servo_model::PartitionKey;
 use servo_model::partitioning::{Moment, Partitioning, Product};
 use servo_proto::v1::{ErrorReason as Reason, PartitionCondition, PartitionSelection};
 
-use crate::core::choose::{Wanted, condition};
-use crate::core::deployed::Deployed;
+use crate::core::deployment_graph::DeploymentGraph;
+use crate::core::partition_selection::{RequestedPartitions, condition};
 use crate::core::refusal::Refusal;
 
 const FIELD: &str = "partitions";
 
-/// Partitions in order.
+/// The selected partitions in order.
 #[derive(Debug)]
 pub(crate) enum Expanded {
-    /// An asset in one piece.
+    /// The single partition of an unpartitioned asset.
     Whole,
     Listed(Vec<PartitionKey>),
     Product(Product),
@@ -28,10 +28,10 @@ impl Expanded {
         }
     }
 
-    /// The keys from `first` on, at most `count`.
+    /// Returns at most `count` keys, starting at index `first`.
     pub(crate) fn page(&self, first: u64, count: u64, newest_first: bool) -> Vec<String> {
         let (total, end) = (self.len(), first.saturating_add(count).min(self.len()));
-        let place = |index: u64| {
+        let index_in_order = |index: u64| {
             if newest_first {
                 total - 1 - index
             } else {
@@ -39,7 +39,7 @@ impl Expanded {
             }
         };
         (first..end)
-            .filter_map(|index| self.get(place(index)))
+            .filter_map(|index| self.get(index_in_order(index)))
             .collect()
     }
 
@@ -54,9 +54,9 @@ impl Expanded {
     }
 }
 
-/// The one asset that a selection means.
-pub(crate) fn only_asset(deployed: &Deployed, selection: &[String]) -> Result<u32, Refusal> {
-    match deployed.select("selection", selection)?.as_slice() {
+/// Returns the single asset that a selection names; fails when it names none or several.
+pub(crate) fn only_asset(graph: &DeploymentGraph, selection: &[String]) -> Result<u32, Refusal> {
+    match graph.select("selection", selection)?.as_slice() {
         [asset] => Ok(*asset),
         assets => {
             let sentence = format!("means {} assets; with_staleness takes one", assets.len());
@@ -69,17 +69,18 @@ pub(crate) fn only_asset(deployed: &Deployed, selection: &[String]) -> Result<u3
     }
 }
 
-/// All selected assets must be cut alike: keys of two cuts have no common order.
+/// Expands the partitions of the selected assets, which must share one partitioning, because keys
+/// of different partitionings have no common order.
 pub(crate) fn expand(
-    deployed: &Deployed,
+    graph: &DeploymentGraph,
     selection: &[String],
     partitions: Option<&PartitionSelection>,
     moment: &Moment,
 ) -> Result<Expanded, Refusal> {
-    let selected = deployed.select("selection", selection)?;
+    let selected = graph.select("selection", selection)?;
     let mut partitioned = selected
         .iter()
-        .filter_map(|asset| Some((*asset, deployed.partitioning(*asset)?)));
+        .filter_map(|asset| Some((*asset, graph.partitioning(*asset)?)));
     let Some((first, partitioning)) = partitioned.next() else {
         let sentence = "none of the selected assets has partitions";
         return Err(Refusal::of_field(
@@ -90,9 +91,9 @@ pub(crate) fn expand(
     };
     if let Some((other, _)) = partitioned.find(|(_, other)| *other != partitioning) {
         let sentence = format!(
-            "`{}` and `{}` are cut in different ways; ask one by one",
-            deployed.name(first),
-            deployed.name(other)
+            "`{}` and `{}` have different partitionings; expand them one by one",
+            graph.name(first),
+            graph.name(other)
         );
         return Err(Refusal::of_field(
             Reason::PartitionInvalid,
@@ -102,29 +103,29 @@ pub(crate) fn expand(
     }
     if condition(partitions, FIELD)? != PartitionCondition::Unspecified {
         let sentence =
-            "partitions are only named here, whatever they are like; leave it out, or plan a run";
+            "partitions are listed regardless of their state; leave it out, or plan a run";
         return Err(Refusal::of_field(
             Reason::PartitionInvalid,
             format!("{FIELD}.only"),
             sentence,
         ));
     }
-    let Some(wanted) = Wanted::read(partitions, FIELD)? else {
+    let Some(requested) = RequestedPartitions::read(partitions, FIELD)? else {
         return Err(Refusal::of_field(
             Reason::PartitionInvalid,
             FIELD,
-            "is missing; say which are meant",
+            "is missing; name the partitions",
         ));
     };
-    of_partitioning(partitioning, &wanted, moment)
+    of_partitioning(partitioning, &requested, moment)
 }
 
 fn of_partitioning(
     partitioning: &Partitioning,
-    wanted: &Wanted<'_>,
+    requested: &RequestedPartitions<'_>,
     moment: &Moment,
 ) -> Result<Expanded, Refusal> {
-    if let Wanted::Keys(keys) = wanted {
+    if let RequestedPartitions::Keys(keys) = requested {
         for key in keys {
             partitioning
                 .check(key, moment)
@@ -132,8 +133,8 @@ fn of_partitioning(
         }
         return Ok(Expanded::Listed(keys.iter().cloned().collect()));
     }
-    let product = wanted
-        .of(partitioning, moment)
+    let product = requested
+        .resolve(partitioning, moment)
         .map_err(|error| Refusal::of_partitioning(FIELD, &error))?;
     Ok(Expanded::Product(product))
 }

@@ -1,34 +1,36 @@
-//! What partitions are like, judged from what the scheduler knows of them.
+//! Decides whether partitions are missing, failed or stale, from the scheduler's rows.
 
 use std::collections::HashMap;
 
 use servo_proto::v1::{PartitionCondition, PartitionStaleness, StaleCause, StaleReason};
 
-/// A partition by the names of its asset and itself; an asset in one piece has an empty key.
-pub(crate) type Place = (String, String);
+/// A partition by asset key and partition key; the partition key of an unpartitioned asset is
+/// empty.
+pub(crate) type PartitionRef = (String, String);
 
-/// What is known of a partition that somebody tried to make.
+/// The state of a partition for which at least one attempt was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Status {
     /// The version that readers get.
-    pub(crate) made: Option<Version>,
+    pub(crate) promoted: Option<Version>,
     /// The newest attempt failed.
     pub(crate) failed: bool,
 }
 
-/// Times are microseconds.
+/// A materialization. Times are in microseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) recorded_at: i64,
-    /// When readers got it: later for one that was quarantined and approved.
+    /// When readers got it. Later than `recorded_at` for a version that was quarantined and
+    /// approved.
     pub(crate) readable_at: i64,
-    /// The code it was made with.
+    /// The code version that made it.
     pub(crate) code: String,
 }
 
-pub(crate) type Statuses = HashMap<Place, Status>;
+pub(crate) type Statuses = HashMap<PartitionRef, Status>;
 
-/// What the output of a task is like.
+/// The state of a task's outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Freshness {
     pub(crate) missing: bool,
@@ -37,20 +39,20 @@ pub(crate) struct Freshness {
 }
 
 impl Freshness {
-    /// `made` are all partitions that the task makes, `read` those that it reads. What was never materialised cannot
-    /// be newer than anything: sources are such.
+    /// `outputs` are all partitions that the task makes, `inputs` those that it reads. An input
+    /// without a materialization, such as a source, never makes an output stale.
     pub(crate) fn of<'a>(
         statuses: &Statuses,
-        made: impl Iterator<Item = &'a Place>,
-        read: impl Iterator<Item = &'a Place>,
+        outputs: impl Iterator<Item = &'a PartitionRef>,
+        inputs: impl Iterator<Item = &'a PartitionRef>,
         code_version: &str,
     ) -> Freshness {
         let mut found = Freshness::default();
         let mut oldest = i64::MAX;
-        for place in made {
-            let status = statuses.get(place);
+        for partition in outputs {
+            let status = statuses.get(partition);
             found.failed |= status.is_some_and(|status| status.failed);
-            match status.and_then(|status| status.made.as_ref()) {
+            match status.and_then(|status| status.promoted.as_ref()) {
                 Some(version) => {
                     oldest = oldest.min(version.recorded_at);
                     found.stale |= version.code != code_version;
@@ -58,10 +60,10 @@ impl Freshness {
                 None => found.missing = true,
             }
         }
-        let newest_read = read
-            .filter_map(|place| Some(statuses.get(place)?.made.as_ref()?.readable_at))
+        let newest_input = inputs
+            .filter_map(|partition| Some(statuses.get(partition)?.promoted.as_ref()?.readable_at))
             .max();
-        found.stale |= newest_read.is_some_and(|newest| newest > oldest);
+        found.stale |= newest_input.is_some_and(|newest| newest > oldest);
         found.stale &= !found.missing;
         found
     }
@@ -83,21 +85,24 @@ impl Freshness {
 
 const CAUSES_MAX: usize = 16;
 
-/// Why a partition is stale, if it has data at all.
+/// Returns why a partition is stale; empty when it has no data.
 pub(crate) fn staleness(
     statuses: &Statuses,
-    own: &Place,
-    read: &[Place],
+    own: &PartitionRef,
+    inputs: &[PartitionRef],
     code_version: &str,
 ) -> PartitionStaleness {
-    let Some(made) = statuses.get(own).and_then(|status| status.made.as_ref()) else {
+    let Some(promoted) = statuses
+        .get(own)
+        .and_then(|status| status.promoted.as_ref())
+    else {
         return PartitionStaleness::default();
     };
-    let newer = |place: &Place| {
-        let at = statuses.get(place)?.made.as_ref()?.readable_at;
-        (at > made.recorded_at).then(|| (at, place.clone()))
+    let newer = |partition: &PartitionRef| {
+        let at = statuses.get(partition)?.promoted.as_ref()?.readable_at;
+        (at > promoted.recorded_at).then(|| (at, partition.clone()))
     };
-    let newer: Vec<(i64, Place)> = read.iter().filter_map(newer).collect();
+    let newer: Vec<(i64, PartitionRef)> = inputs.iter().filter_map(newer).collect();
     let changed = newer
         .iter()
         .map(|(_, (asset_key, partition_key))| StaleCause {
@@ -109,7 +114,7 @@ pub(crate) fn staleness(
         reason: StaleReason::CodeChanged.into(),
         ..StaleCause::default()
     };
-    let other_code = (made.code != code_version).then_some(other_code);
+    let other_code = (promoted.code != code_version).then_some(other_code);
     PartitionStaleness {
         causes: other_code
             .into_iter()
@@ -141,18 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn an_approved_version_is_as_new_as_its_approval() {
-        let (own, read) = (place("b"), place("a"));
+    fn an_approved_version_counts_from_its_approval() {
+        let (own, read) = (partition("b"), partition("a"));
         let approved = Version {
             readable_at: 9,
             ..version(3, "v1")
         };
         let statuses: Statuses = [(read.clone(), approved), (own.clone(), version(5, "v1"))]
-            .map(|(place, made)| {
+            .map(|(partition, made)| {
                 (
-                    place,
+                    partition,
                     Status {
-                        made: Some(made),
+                        promoted: Some(made),
                         failed: false,
                     },
                 )
@@ -163,20 +168,20 @@ mod tests {
     }
 
     #[test]
-    fn stale_data_names_what_is_newer_than_it() {
-        let place = |key: &str| ("n/a".to_owned(), key.to_owned());
+    fn staleness_names_the_newer_inputs() {
+        let partition = |key: &str| ("n/a".to_owned(), key.to_owned());
         let made = |at: i64| Status {
-            made: Some(version(at, "v1")),
+            promoted: Some(version(at, "v1")),
             failed: false,
         };
         let own = ("n/b".to_owned(), String::new());
         let statuses: Statuses = [
-            (place("k=s:1"), made(9_000_000)),
-            (place("k=s:2"), made(1)),
+            (partition("k=s:1"), made(9_000_000)),
+            (partition("k=s:2"), made(1)),
             (own.clone(), made(5)),
         ]
         .into();
-        let read = [place("k=s:1"), place("k=s:2"), place("k=s:3")];
+        let read = [partition("k=s:1"), partition("k=s:2"), partition("k=s:3")];
         let found = staleness(&statuses, &own, &read, "v2");
         let causes: Vec<(StaleReason, &str)> = found
             .causes
@@ -202,30 +207,36 @@ mod tests {
             PartitionStaleness::default()
         );
         assert_eq!(
-            staleness(&statuses, &place("k=s:3"), &[], "v1"),
+            staleness(&statuses, &partition("k=s:3"), &[], "v1"),
             PartitionStaleness::default()
         );
     }
 
-    fn place(name: &str) -> Place {
+    fn partition(name: &str) -> PartitionRef {
         (name.to_owned(), String::new())
     }
 
-    /// `b` reads `a`; each is given as the time of its version, its code and whether its newest attempt failed.
+    /// `b` reads `a`. Each is given as the time of its version, its code, and whether its newest
+    /// attempt failed.
     fn of_b(a: Option<(i64, &str, bool)>, b: Option<(i64, &str, bool)>) -> Freshness {
         let status = |(at, code, failed): (i64, &str, bool)| Status {
-            made: (at > 0).then(|| version(at, code)),
+            promoted: (at > 0).then(|| version(at, code)),
             failed,
         };
         let known = [("a", a), ("b", b)].into_iter();
         let statuses = known
-            .filter_map(|(name, known)| Some((place(name), status(known?))))
+            .filter_map(|(name, known)| Some((partition(name), status(known?))))
             .collect();
-        Freshness::of(&statuses, [place("b")].iter(), [place("a")].iter(), "v1")
+        Freshness::of(
+            &statuses,
+            [partition("b")].iter(),
+            [partition("a")].iter(),
+            "v1",
+        )
     }
 
     #[test]
-    fn data_is_current_when_it_is_younger_than_what_it_is_made_from_and_by_the_same_code() {
+    fn data_is_fresh_when_newer_than_its_inputs_and_made_by_the_same_code() {
         let fresh = Freshness::default();
         let (missing, stale) = (
             Freshness {
@@ -259,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_choose_by_what_they_name() {
+    fn conditions_match_the_states_they_name() {
         let fresh = Freshness::default();
         let failed = Freshness {
             failed: true,

@@ -1,14 +1,16 @@
-//! Decisions of the planner: what a manifest means, which assets and partitions are wanted, what a plan holds.
+//! Pure decisions of the planner: what a manifest means, which assets and partitions a request
+//! selects, and what a plan contains.
 
+pub(crate) mod asset_partitions;
 pub(crate) mod canonical;
 pub(crate) mod check;
-pub(crate) mod choose;
-pub(crate) mod deployed;
+pub(crate) mod deployment_graph;
 pub(crate) mod diff;
 pub(crate) mod expand;
 pub(crate) mod freshness;
+mod json_keys;
 pub(crate) mod lineage;
-pub(crate) mod nearest;
+pub(crate) mod partition_selection;
 pub(crate) mod plan;
 pub(crate) mod plan_diff;
 pub(crate) mod plan_page;
@@ -16,5 +18,4 @@ pub(crate) mod refusal;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod settings;
-pub(crate) mod survey;
-mod unrepeated;
+pub(crate) mod suggestions;

@@ -1,10 +1,11 @@
-//! From a wish to a plan: a pure function of deployment, order and moment.
+//! Turns a request into a plan: a pure function of the deployment, the request and the moment.
 //!
-//! Start reading at [`draft`]. Tasks are drafted per asset and partition, linked through the mappings and narrowed for a
-//! retry; [`Drafted::finish`] puts them in order and has them named by `servo_model::plan`. In between the caller looks
-//! up what partitions are like, where the wish depends on that.
+//! Start reading at [`draft`]. Tasks are drafted per asset and partition, linked through the
+//! mappings, and reduced to the named tasks for a retry; [`PlanDraft::finish`] orders them and
+//! computes the plan id with `servo_model::plan`. In between, the caller looks up the state of the
+//! partitions that the plan depends on.
 
-mod current;
+mod conditions;
 mod draft;
 mod write;
 
@@ -17,123 +18,129 @@ use servo_model::limits::{CONFIGS_PER_TASK_BYTES_MAX, TASKS_PER_RUN_MAX};
 use servo_model::partitioning::Moment;
 use servo_model::plan::PlanId;
 use servo_model::{Operation, TaskKey};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::{ErrorReason as Reason, PartitionCondition, ReusedOutput, RunSpec};
 
-use crate::core::choose::{self, Chosen, choose};
-use crate::core::deployed::Deployed;
-use crate::core::freshness::{Place, Statuses};
+use crate::core::deployment_graph::DeploymentGraph;
+use crate::core::freshness::{PartitionRef, Statuses};
+use crate::core::partition_selection::{self, SelectedPartitions, select_partitions};
 use crate::core::refusal::Refusal;
 use crate::core::settings::{self, check_config};
 
-use self::draft::Draft;
-pub(crate) use self::draft::read_by;
+use self::draft::TaskDraft;
+pub(crate) use self::draft::inputs_of_partitions;
 
 const LABELS_MAX: usize = 32;
 const LABEL_BYTES_MAX: usize = 256;
 
-/// One plan to make.
+/// A request for one plan.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Order<'a> {
+pub(crate) struct PlanRequest<'a> {
     pub(crate) tenant: &'a str,
     pub(crate) workspace: &'a str,
     pub(crate) deployment_id: &'a str,
     pub(crate) spec: &'a RunSpec,
     pub(crate) reused: &'a [ReusedOutput],
-    /// Empty for all.
+    /// Keys of the only tasks to keep; empty keeps all.
     pub(crate) only: &'a [String],
-    /// 0 for as many as a run may have.
+    /// 0 means the general limit of a run.
     pub(crate) max_tasks: u32,
 }
 
-/// A plan and the name it is stored under.
+/// A plan and the id that it is stored under.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Made {
+pub(crate) struct BuiltPlan {
     pub(crate) id: PlanId,
-    pub(crate) plan: v1::Plan,
+    pub(crate) plan: pb::Plan,
 }
 
-/// Tasks that still lack what depends on the state of partitions.
+/// The tasks of a plan before the state of partitions is applied.
 #[derive(Debug)]
-pub(crate) struct Drafted {
-    drafts: Vec<Draft>,
-    /// Which partitions of the selected assets are meant.
+pub(crate) struct PlanDraft {
+    drafts: Vec<TaskDraft>,
+    /// Keeps only partitions in this condition.
     condition: PartitionCondition,
     skip_up_to_date: bool,
 }
 
 pub(crate) fn draft(
-    deployed: &Deployed,
-    order: &Order<'_>,
+    graph: &DeploymentGraph,
+    request: &PlanRequest<'_>,
     moment: &Moment,
-) -> Result<Drafted, Refusal> {
-    let operation = check_spec(order.spec)?;
-    let makers = wanted_makers(deployed, order.spec, operation)?;
-    let selection = order.spec.partitions.as_ref();
-    let chosen = choose(deployed, &makers, selection, moment)?;
-    check_count(&chosen, order.max_tasks)?;
-    check_configs(deployed, &makers, &order.spec.config_json)?;
-    // A retry names its tasks, whatever their partitions are like by now.
-    let condition = match order.only.is_empty() {
-        true => choose::condition(selection, choose::FIELD)?,
-        false => PartitionCondition::Unspecified,
+) -> Result<PlanDraft, Refusal> {
+    let operation = check_spec(request.spec)?;
+    let makers = selected_makers(graph, request.spec, operation)?;
+    let selection = request.spec.partitions.as_ref();
+    let selected = select_partitions(graph, &makers, selection, moment)?;
+    check_count(&selected, request.max_tasks)?;
+    check_configs(graph, &makers, &request.spec.config_json)?;
+    // A retry names its tasks, so the current state of their partitions does not matter.
+    let condition = if request.only.is_empty() {
+        partition_selection::condition(selection, partition_selection::FIELD)?
+    } else {
+        PartitionCondition::Unspecified
     };
-    let skip_up_to_date = order.spec.skip_up_to_date;
-    let depends = skip_up_to_date || condition != PartitionCondition::Unspecified;
-    let drafts = Draft::all(deployed, &chosen, operation, moment, depends)?;
-    let drafts = draft::only(drafts, order.only)?;
+    let skip_up_to_date = request.spec.skip_up_to_date;
+    let needs_statuses = skip_up_to_date || condition != PartitionCondition::Unspecified;
+    let drafts = TaskDraft::draft_all(graph, &selected, operation, moment, needs_statuses)?;
+    let drafts = draft::keep_named(drafts, request.only)?;
     not_empty(&drafts, "none of its partitions exists")?;
-    Ok(Drafted {
+    Ok(PlanDraft {
         drafts,
         condition,
         skip_up_to_date,
     })
 }
 
-impl Drafted {
-    /// The partitions of which the plan depends, in order and each once; none for most plans.
-    pub(crate) fn places(&self) -> Vec<Place> {
-        let all = self
-            .drafts
-            .iter()
-            .flat_map(|draft| draft.made.iter().chain(&draft.read));
-        let distinct: BTreeSet<&Place> = all.collect();
+impl PlanDraft {
+    /// Returns the distinct partitions whose state the plan depends on, sorted. Most plans have
+    /// none.
+    pub(crate) fn partitions(&self) -> Vec<PartitionRef> {
+        let all = self.drafts.iter().flat_map(|draft| {
+            draft
+                .output_partitions
+                .iter()
+                .chain(&draft.input_partitions)
+        });
+        let distinct: BTreeSet<&PartitionRef> = all.collect();
         distinct.into_iter().cloned().collect()
     }
 
-    /// `statuses` tells about [`Drafted::places`]; what was never tried is not in it.
+    /// `statuses` holds the state of [`PlanDraft::partitions`]; a partition without an attempt has
+    /// no entry.
     pub(crate) fn finish(
         self,
-        deployed: &Deployed,
-        order: &Order<'_>,
+        graph: &DeploymentGraph,
+        request: &PlanRequest<'_>,
         statuses: &Statuses,
-    ) -> Result<Made, Refusal> {
+    ) -> Result<BuiltPlan, Refusal> {
         let mut drafts = self.drafts;
         if self.condition != PartitionCondition::Unspecified {
-            drafts = current::choose(deployed, drafts, self.condition, statuses);
+            drafts = conditions::keep_matching(graph, drafts, self.condition, statuses);
             not_empty(
                 &drafts,
                 "none of its partitions is in the condition that partitions.only names",
             )?;
         }
         if self.skip_up_to_date {
-            current::mark(deployed, &mut drafts, statuses);
+            conditions::mark_up_to_date(graph, &mut drafts, statuses);
         }
-        write::plan(deployed, order, drafts)
+        write::plan(graph, request, drafts)
     }
 }
 
-fn not_empty(drafts: &[Draft], why: &str) -> Result<(), Refusal> {
-    match drafts.is_empty() {
-        false => Ok(()),
-        true => Err(Refusal::new(
+fn not_empty(drafts: &[TaskDraft], why: &str) -> Result<(), Refusal> {
+    if drafts.is_empty() {
+        Err(Refusal::new(
             Reason::SelectionEmpty,
             format!("the selection means no task: {why}"),
-        )),
+        ))
+    } else {
+        Ok(())
     }
 }
 
-/// What can be judged without a deployment.
+/// Checks everything that does not depend on a deployment.
 fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
     let invalid =
         |field: &str, sentence: String| Refusal::of_field(Reason::InvalidField, field, sentence);
@@ -161,24 +168,24 @@ fn check_spec(spec: &RunSpec) -> Result<Operation, Refusal> {
             format!("{what} is not built yet; leave it out"),
         ))
     };
-    if spec.skip_up_to_date && spec.operation == v1::Operation::Check as i32 {
+    if spec.skip_up_to_date && spec.operation == pb::Operation::Check as i32 {
         let sentence = "a check makes nothing that could be up to date; leave it out".to_owned();
         return Err(invalid("spec.skip_up_to_date", sentence));
     }
-    match v1::Operation::try_from(spec.operation) {
-        Ok(v1::Operation::Unspecified | v1::Operation::Materialize) => Ok(Operation::Materialize),
-        Ok(v1::Operation::Check) => Ok(Operation::Check),
-        Ok(v1::Operation::Evaluate) => not_built("spec.operation", "polling a sensor"),
+    match pb::Operation::try_from(spec.operation) {
+        Ok(pb::Operation::Unspecified | pb::Operation::Materialize) => Ok(Operation::Materialize),
+        Ok(pb::Operation::Check) => Ok(Operation::Check),
+        Ok(pb::Operation::Evaluate) => not_built("spec.operation", "polling a sensor"),
         Err(_) => Err(invalid(
             "spec.operation",
-            format!("{} is no operation", spec.operation),
+            format!("{} is not an operation", spec.operation),
         )),
     }
 }
 
-/// The assets whose tasks the selection asks for. Sources never have one.
-fn wanted_makers(
-    deployed: &Deployed,
+/// Returns the assets whose tasks the selection includes. Sources have no task.
+fn selected_makers(
+    graph: &DeploymentGraph,
     spec: &RunSpec,
     operation: Operation,
 ) -> Result<BTreeSet<u32>, Refusal> {
@@ -187,20 +194,18 @@ fn wanted_makers(
         let sentence = "is empty; name assets, or `*` for all";
         return Err(Refusal::of_field(Reason::SelectionInvalid, FIELD, sentence));
     }
-    let selected = deployed.select(FIELD, &spec.selection)?;
-    let asked_for_something = !selected.is_empty();
+    let assets = graph.select(FIELD, &spec.selection)?;
+    let names_an_asset = !assets.is_empty();
     let has_work = |maker: &u32| {
-        let asset = &deployed.manifest.assets[*maker as usize];
+        let asset = &graph.manifest.assets[*maker as usize];
         operation != Operation::Check || !asset.checks.is_empty()
     };
-    let runnable = selected
-        .into_iter()
-        .filter(|asset| !deployed.is_source(*asset));
+    let runnable = assets.into_iter().filter(|asset| !graph.is_source(*asset));
     let makers: BTreeSet<u32> = runnable
-        .map(|asset| deployed.maker(asset))
+        .map(|asset| graph.maker(asset))
         .filter(has_work)
         .collect();
-    match (makers.is_empty(), asked_for_something) {
+    match (makers.is_empty(), names_an_asset) {
         (false, _) => Ok(makers),
         (true, false) => Err(Refusal::of_field(
             Reason::SelectionEmpty,
@@ -215,31 +220,36 @@ fn wanted_makers(
     }
 }
 
-fn check_count(chosen: &Chosen, max_tasks: u32) -> Result<(), Refusal> {
+fn check_count(selected: &SelectedPartitions, max_tasks: u32) -> Result<(), Refusal> {
     let max = match max_tasks {
         0 => TASKS_PER_RUN_MAX,
         max => TASKS_PER_RUN_MAX.min(max as usize),
     };
-    let count: usize = chosen.values().map(Vec::len).sum();
-    match count <= max {
-        true => Ok(()),
-        false => Err(Refusal::of_field(
+    let count: usize = selected.values().map(Vec::len).sum();
+    if count <= max {
+        Ok(())
+    } else {
+        Err(Refusal::of_field(
             Reason::QuotaExceeded,
             "spec.selection",
             format!(
                 "means {count} tasks, more than the {max} that max_tasks_per_run allows; select less, split the run, \
                  or raise the limit"
             ),
-        )),
+        ))
     }
 }
 
-/// What a task is configured with travels in its envelope: what none can hold is refused before anything runs.
-fn check_configs(deployed: &Deployed, makers: &BTreeSet<u32>, of_run: &str) -> Result<(), Refusal> {
+/// Refuses configuration that does not fit into a task's envelope before anything runs.
+fn check_configs(
+    graph: &DeploymentGraph,
+    makers: &BTreeSet<u32>,
+    run_config: &str,
+) -> Result<(), Refusal> {
     for maker in makers {
-        let asset = &deployed.manifest.assets[*maker as usize];
+        let asset = &graph.manifest.assets[*maker as usize];
         let own = asset.config_json.len() + settings::handler_config(asset).len();
-        let bytes = own + of_run.len();
+        let bytes = own + run_config.len();
         if bytes > CONFIGS_PER_TASK_BYTES_MAX {
             let sentence = format!(
                 "makes {bytes} bytes with the {own} of `{}`; {CONFIGS_PER_TASK_BYTES_MAX} are allowed together, so pass a \
@@ -256,7 +266,7 @@ fn check_configs(deployed: &Deployed, makers: &BTreeSet<u32>, of_run: &str) -> R
     Ok(())
 }
 
-/// A key that a caller names, in this field.
+/// Parses a task key from an entry of a request field.
 fn parse_key(field: &str, index: usize, text: &str) -> Result<TaskKey, Refusal> {
     text.parse()
         .map_err(|error: servo_model::task_key::TaskKeyError| {

@@ -1,4 +1,4 @@
-//! How two plans differ, by task.
+//! Compares two plans task by task.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn by_key(plan: &Plan) -> BTreeMap<&str, &PlannedTask> {
         .collect()
 }
 
-/// Ordinals differ between plans, so what they stand for is compared.
+/// Ordinals differ between plans, so tasks and assets are compared by key.
 fn same(before: &Plan, old: &PlannedTask, after: &Plan, new: &PlannedTask) -> bool {
     let settings = |plan: &Plan, task: &PlannedTask| plan.assets.get(task.asset as usize).cloned();
     settings(before, old) == settings(after, new)

@@ -1,12 +1,12 @@
-//! A part of a plan, small enough to be sent: some of its tasks, and the assets that these are about.
+//! Reduces a plan to a page of its tasks and the assets of those tasks.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use servo_proto::v1::{Plan, PlannedAsset};
 
-/// Keeps these tasks. Their ordinals and upstreams stay those of the whole plan; the index of an asset is the one in
-/// the part.
+/// Keeps these tasks. Ordinals and upstreams still refer to the whole plan; asset indexes refer to
+/// the page's own list.
 pub(crate) fn keep(plan: &mut Plan, tasks: Range<usize>) {
     let end = tasks.end.min(plan.tasks.len());
     plan.tasks.truncate(end);
@@ -17,9 +17,9 @@ pub(crate) fn keep(plan: &mut Plan, tasks: Range<usize>) {
             assets.entry(task.asset).or_insert_with(|| asset.clone());
         }
     }
-    let places: BTreeMap<u32, u32> = assets.keys().copied().zip(0..).collect();
+    let indexes: BTreeMap<u32, u32> = assets.keys().copied().zip(0..).collect();
     for task in &mut plan.tasks {
-        task.asset = places.get(&task.asset).copied().unwrap_or(task.asset);
+        task.asset = indexes.get(&task.asset).copied().unwrap_or(task.asset);
     }
     plan.assets = assets.into_values().collect();
 }
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_carries_the_assets_of_its_tasks() {
+    fn a_page_contains_the_assets_of_its_tasks() {
         let asset = |key: &str| PlannedAsset {
             asset_key: key.to_owned(),
             ..Default::default()

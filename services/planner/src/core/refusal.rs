@@ -1,16 +1,16 @@
-//! Why something is not done: a reason from the closed list, a sentence, and the fields that are wrong.
+//! Why a request is refused: a reason from the closed list, a message, and the invalid fields.
 
 use servo_model::partitioning::PartitioningError;
 use servo_model::selection::{SelectionError, SelectionFault};
 use servo_proto::v1::ErrorReason as Reason;
 
-use crate::core::deployed::Deployed;
+use crate::core::deployment_graph::DeploymentGraph;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
     pub(crate) message: String,
-    /// Each wrong field by its path, with a sentence.
+    /// The path of each invalid field and a sentence about it.
     pub(crate) violations: Vec<(String, String)>,
 }
 
@@ -23,7 +23,7 @@ impl Refusal {
         }
     }
 
-    /// One field is wrong.
+    /// A refusal because of a single field.
     pub(crate) fn of_field(
         reason: Reason,
         field: impl Into<String>,
@@ -37,7 +37,8 @@ impl Refusal {
         }
     }
 
-    /// The first field that is wrong; empty when it is none in particular.
+    /// Returns the path of the first invalid field, or an empty string when no particular field is
+    /// invalid.
     pub(crate) fn field(&self) -> &str {
         self.violations.first().map_or("", |(field, _)| field)
     }
@@ -52,12 +53,15 @@ impl Refusal {
     }
 
     /// `list` is the field that holds the expressions.
-    pub(crate) fn of_selection(list: &str, error: &SelectionError, deployed: &Deployed) -> Refusal {
+    pub(crate) fn of_selection(
+        list: &str,
+        error: &SelectionError,
+        graph: &DeploymentGraph,
+    ) -> Refusal {
         let (reason, hint) = match &error.fault {
-            SelectionFault::UnknownAsset(key) => (
-                Reason::AssetNotFound,
-                deployed.did_you_mean(&key.canonical()),
-            ),
+            SelectionFault::UnknownAsset(key) => {
+                (Reason::AssetNotFound, graph.did_you_mean(&key.canonical()))
+            }
             SelectionFault::Shape(_) | SelectionFault::OnlyExclusions => {
                 (Reason::SelectionInvalid, String::new())
             }

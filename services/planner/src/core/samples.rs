@@ -1,4 +1,4 @@
-//! Manifests for tests, as small as they can be.
+//! Minimal manifests for tests.
 
 use servo_proto::v1::code_ref::Target;
 use servo_proto::v1::partition_dimension::Values;
@@ -45,7 +45,7 @@ pub(crate) fn source(key: &str) -> AssetDefinition {
     }
 }
 
-pub(crate) fn partitioning(
+pub(crate) fn partitioned(
     asset: AssetDefinition,
     dimensions: Vec<PartitionDimension>,
 ) -> AssetDefinition {

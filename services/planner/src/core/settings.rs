@@ -1,4 +1,4 @@
-//! What a plan says about an asset: the manifest's words with every default filled in.
+//! The settings of an asset in a plan: the manifest's values with every default filled in.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,17 @@ use prost_types::Duration;
 use servo_model::limits::{CONFIG_BYTES_MAX, DISPATCH_ACK_TIMEOUT, HEARTBEAT_TIMEOUT};
 use servo_model::plan;
 use servo_model::retry::{Backoff, ErrorCategory, RetryPolicy};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 use servo_proto::v1::{AssetDefinition, Manifest, PlannedAsset};
 
-use super::unrepeated::Unrepeated;
+use super::json_keys::JsonWithUniqueKeys;
 
 const EXECUTION_TIMEOUT: Duration = Duration {
     seconds: 3600,
     nanos: 0,
 };
 
-/// The asset's settings in every plan; `also` are the further assets that its task makes.
+/// Returns the asset's settings for plans; `also` are the further assets that its task makes.
 pub(crate) fn planned(
     asset: &AssetDefinition,
     manifest: &Manifest,
@@ -40,7 +40,8 @@ pub(crate) fn planned(
     }
 }
 
-/// The version whose change makes an asset's data stale: its own, or the code it comes from.
+/// Returns the version whose change makes an asset's data stale: its own, or that of the code it
+/// comes from.
 pub(crate) fn code_version(asset: &AssetDefinition, manifest: &Manifest) -> String {
     let own = Some(&asset.code_version);
     let packaged = asset.code.as_ref().map(|code| &code.artifact_digest);
@@ -54,7 +55,7 @@ pub(crate) fn code_version(asset: &AssetDefinition, manifest: &Manifest) -> Stri
         .unwrap_or_default()
 }
 
-/// User configuration: any JSON of bounded size, or nothing.
+/// Accepts any JSON of bounded size, or an empty text.
 pub(crate) fn check_config(text: &str) -> Result<(), String> {
     if text.len() > CONFIG_BYTES_MAX {
         return Err(format!(
@@ -65,20 +66,20 @@ pub(crate) fn check_config(text: &str) -> Result<(), String> {
     if text.is_empty() {
         return Ok(());
     }
-    serde_json::from_str::<Unrepeated>(text)
+    serde_json::from_str::<JsonWithUniqueKeys>(text)
         .map(drop)
         .map_err(|error| format!("is no JSON: {error}"))
 }
 
-/// What a handler is configured with; empty for a function.
+/// Returns the configuration of a handler; empty for a function.
 pub(crate) fn handler_config(asset: &AssetDefinition) -> &str {
     match asset.code.as_ref().and_then(|code| code.target.as_ref()) {
-        Some(v1::code_ref::Target::Handler(handler)) => &handler.config_json,
+        Some(pb::code_ref::Target::Handler(handler)) => &handler.config_json,
         _ => "",
     }
 }
 
-/// What the model counts with.
+/// Returns the resources in the form that the model uses.
 pub(crate) fn resources(planned: &PlannedAsset) -> plan::Resources {
     let resources = planned.resources.clone().unwrap_or_default();
     let execution = planned
@@ -116,10 +117,10 @@ pub(crate) fn retry_policy(planned: &PlannedAsset) -> RetryPolicy {
     }
 }
 
-fn code(asset: &AssetDefinition, manifest: &Manifest) -> Option<v1::CodeRef> {
+fn code(asset: &AssetDefinition, manifest: &Manifest) -> Option<pb::CodeRef> {
     let mut code = asset.code.clone()?;
     if code.artifact_digest.is_empty()
-        && matches!(code.target, Some(v1::code_ref::Target::EntryPoint(_)))
+        && matches!(code.target, Some(pb::code_ref::Target::EntryPoint(_)))
     {
         code.artifact_digest = manifest
             .artifact
@@ -130,40 +131,40 @@ fn code(asset: &AssetDefinition, manifest: &Manifest) -> Option<v1::CodeRef> {
     Some(code)
 }
 
-fn timeouts(given: v1::Timeouts) -> v1::Timeouts {
-    v1::Timeouts {
-        execution: given.execution.or(Some(EXECUTION_TIMEOUT)),
-        dispatch_ack: given
+fn timeouts(declared: pb::Timeouts) -> pb::Timeouts {
+    pb::Timeouts {
+        execution: declared.execution.or(Some(EXECUTION_TIMEOUT)),
+        dispatch_ack: declared
             .dispatch_ack
             .or_else(|| Some(whole_seconds(DISPATCH_ACK_TIMEOUT))),
-        heartbeat: given
+        heartbeat: declared
             .heartbeat
             .or_else(|| Some(whole_seconds(HEARTBEAT_TIMEOUT))),
     }
 }
 
-fn retry(mut given: v1::RetryPolicy) -> v1::RetryPolicy {
-    let usual = RetryPolicy::default();
-    if given.max_attempts == 0 {
-        given.max_attempts = usual.max_attempts;
+fn retry(mut policy: pb::RetryPolicy) -> pb::RetryPolicy {
+    let defaults = RetryPolicy::default();
+    if policy.max_attempts == 0 {
+        policy.max_attempts = defaults.max_attempts;
     }
-    if given.backoff == 0 {
-        given.backoff = usual.backoff.code().into();
+    if policy.backoff == 0 {
+        policy.backoff = defaults.backoff.code().into();
     }
-    if given.retry_on_categories.is_empty() {
-        given.retry_on_categories = usual
+    if policy.retry_on_categories.is_empty() {
+        policy.retry_on_categories = defaults
             .retry_on
             .iter()
             .map(|category| category.code().into())
             .collect();
     }
-    given.initial_delay = given
+    policy.initial_delay = policy
         .initial_delay
-        .or_else(|| Some(from_millis(usual.initial_delay_ms)));
-    given.max_delay = given
+        .or_else(|| Some(from_millis(defaults.initial_delay_ms)));
+    policy.max_delay = policy
         .max_delay
-        .or_else(|| Some(from_millis(usual.max_delay_ms)));
-    given
+        .or_else(|| Some(from_millis(defaults.max_delay_ms)));
+    policy
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -1,4 +1,4 @@
-//! Background work of the planner.
+//! Background loops of the planner.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use servo_store::{Store, StoreError};
 use tokio::sync::watch;
 use tonic::Status;
 
-use crate::rpc::Limits;
+use crate::rpc::TaskLimits;
 use crate::store::requests;
 
 const REQUESTS_PER_PASS_MAX: i64 = 1000;
 
-/// Forgets first answers that are older than their promise.
+/// Deletes stored answers that are older than the idempotency period.
 pub(crate) async fn expire_requests(store: Store) -> Result<u64, StoreError> {
     requests::expire(
         store.loops(),
@@ -24,11 +24,12 @@ pub(crate) async fn expire_requests(store: Store) -> Result<u64, StoreError> {
     .await
 }
 
-/// Follows how many tasks runs may have, so that a dry run tells what TriggerRun would, until the stream breaks.
+/// Follows each tenant's limit of tasks per run until the stream breaks, so that a dry run applies
+/// the same limit as TriggerRun.
 pub(crate) async fn follow_limits(
     quota: Peer,
-    board: Arc<watch::Sender<Limits>>,
+    limits_tx: Arc<watch::Sender<TaskLimits>>,
 ) -> Result<(), Status> {
-    let read = |told: &TenantLimits| told.limits.and_then(|limits| limits.max_tasks_per_run);
-    servo_mesh::follow_limits(quota, read, |limits| drop(board.send_replace(limits))).await
+    let read = |update: &TenantLimits| update.limits.and_then(|limits| limits.max_tasks_per_run);
+    servo_service::follow_limits(quota, read, |limits| drop(limits_tx.send_replace(limits))).await
 }

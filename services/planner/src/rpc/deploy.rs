@@ -14,21 +14,23 @@ use servo_proto::v1::{
 };
 use servo_store::TenantTx;
 
-use super::context::{
-    Planner, actor, appended, catalog_event, check_request_id, event_id, new_deployment_id, scope,
-    stored, working,
-};
+use super::Planner;
+use super::support::blocking::run_blocking;
+use super::support::errors::{append_error, store_error};
+use super::support::events::{actor, catalog_event, event_id, new_deployment_id};
+use super::support::idempotency::RequestKey;
+use super::support::parse::{check_request_id, scope};
 use crate::core::canonical::parse_manifest;
-use crate::core::deployed::Deployed;
-use crate::core::diff::{diff, made_stale};
+use crate::core::deployment_graph::DeploymentGraph;
+use crate::core::diff::{assets_made_stale, diff};
 use crate::core::refusal::Refusal;
 use crate::store::deployments::{self, Current};
-use crate::store::{Scope, artifacts, requests, statuses};
+use crate::store::{Scope, artifacts, statuses};
 
 const COMMENT_BYTES_MAX: usize = 1024;
-/// A manifest behind a URI.
+/// Limit for a manifest that is referred to by URI.
 const MANIFEST_BYTES_MAX: u64 = 32 * 1024 * 1024;
-/// What fits into an answer of 4 MiB, which clients take, with room for what stands around each fault.
+/// Leaves space for the other fields within the 4 MiB that clients accept.
 const FAULTS_BYTES_MAX: usize = 3 * 1024 * 1024;
 const ARTIFACT_SCHEME: &str = "artifact:";
 
@@ -40,12 +42,12 @@ pub(super) async fn deploy(
     let scope = scope(&request)?;
     check_request(&request)?;
     let body = Digest::of([b"Deploy", request.encode_to_vec().as_slice()].concat());
-    let once = Once {
+    let request_key = RequestKey {
         request_id: std::mem::take(&mut request.request_id),
         body,
     };
     if !request.validate_only
-        && let Some(answer) = once
+        && let Some(answer) = request_key
             .first_answer(&mut planner.begin(&scope).await?, &scope)
             .await?
     {
@@ -53,9 +55,9 @@ pub(super) async fn deploy(
     }
     let source = request.source.take();
     let manifest = manifest(planner, &scope, source, &request.manifest_digest).await?;
-    let graph = match working(move || Deployed::new(manifest)).await? {
-        Err(refusal) if request.list_faults => return Ok(listed(refusal)),
-        made => Arc::new(made?),
+    let graph = match run_blocking(move || DeploymentGraph::new(manifest)).await? {
+        Err(refusal) if request.list_faults => return Ok(faults_response(refusal)),
+        checked => Arc::new(checked?),
     };
     let mut tx = planner.begin(&scope).await?;
     check_artifacts(&mut tx, &scope, &graph.manifest).await?;
@@ -68,7 +70,7 @@ pub(super) async fn deploy(
         planner,
         tx,
         &scope,
-        &once,
+        &request_key,
         request.expected_version,
         graph,
         description,
@@ -97,23 +99,25 @@ fn check_request(request: &DeployRequest) -> Result<(), Error> {
         return Ok(());
     };
     let length = manifest.encoded_len();
-    match length <= MANIFEST_INLINE_BYTES_MAX {
-        true => Ok(()),
-        false => Err(Error::new(
+    if length <= MANIFEST_INLINE_BYTES_MAX {
+        Ok(())
+    } else {
+        Err(Error::new(
             Reason::MessageTooLarge,
             format!(
                 "the manifest has {length} bytes, {MANIFEST_INLINE_BYTES_MAX} are allowed inline; upload it as an \
                  artifact and give manifest_uri"
             ),
-        )),
+        ))
     }
 }
 
-/// Every fault as far as a message goes, which is some ten thousand of them.
-fn listed(refusal: Refusal) -> DeployResponse {
-    let faults = match refusal.violations.is_empty() {
-        true => vec![(String::new(), refusal.message)],
-        false => refusal.violations,
+/// Lists all faults that fit into a message, which is about ten thousand.
+fn faults_response(refusal: Refusal) -> DeployResponse {
+    let faults = if refusal.violations.is_empty() {
+        vec![(String::new(), refusal.message)]
+    } else {
+        refusal.violations
     };
     let count = faults.len();
     let mut bytes = 0;
@@ -136,7 +140,7 @@ fn listed(refusal: Refusal) -> DeployResponse {
     }
 }
 
-/// The manifest itself, wherever it lies.
+/// Returns the manifest, inline or from an uploaded artifact.
 async fn manifest(
     planner: &Planner,
     scope: &Scope,
@@ -156,23 +160,23 @@ async fn manifest(
     let expected: Digest = digest.parse().map_err(|error: servo_model::ids::IdError| {
         Error::bad_field("manifest_digest", error.to_string())
     })?;
-    let Some(named) = uri.strip_prefix(ARTIFACT_SCHEME) else {
+    let Some(digest_in_uri) = uri.strip_prefix(ARTIFACT_SCHEME) else {
         let sentence =
             "only `artifact:` and a digest are read so far; upload the manifest as an artifact";
         return Err(Error::bad_field("manifest_uri", sentence));
     };
-    if named != expected.to_string() {
+    if digest_in_uri != expected.to_string() {
         return Err(Error::new(
             Reason::DigestMismatch,
             "manifest_uri and manifest_digest name different digests",
         ));
     }
     let bytes = uploaded_manifest(planner, scope, &expected).await?;
-    let parsed = working(move || parse_manifest(&bytes)).await?;
+    let parsed = run_blocking(move || parse_manifest(&bytes)).await?;
     parsed.map_err(|fault| {
         Error::new(
             Reason::ManifestInvalid,
-            format!("the manifest is no JSON form of servo.v1.Manifest: {fault}"),
+            format!("the manifest is not valid JSON of servo.v1.Manifest: {fault}"),
         )
     })
 }
@@ -185,13 +189,13 @@ async fn uploaded_manifest(
     let mut tx = planner.begin(scope).await?;
     let found = artifacts::find(&mut tx, scope, digest)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     drop(tx);
     let (kind, size) = found.ok_or_else(|| missing_artifact("manifest_uri", digest))?;
     if i32::from(kind) != ArtifactKind::Manifest as i32 {
         return Err(Error::bad_field(
             "manifest_uri",
-            "names an artifact that is no manifest",
+            "names an artifact that is not a manifest",
         ));
     }
     if size.unsigned_abs() > MANIFEST_BYTES_MAX {
@@ -202,12 +206,13 @@ async fn uploaded_manifest(
     let bytes = tokio::fs::read(path)
         .await
         .map_err(|_| missing_artifact("manifest_uri", digest))?;
-    match Digest::of(&bytes) == *digest {
-        true => Ok(bytes),
-        false => Err(Error::new(
+    if Digest::of(&bytes) == *digest {
+        Ok(bytes)
+    } else {
+        Err(Error::new(
             Reason::DigestMismatch,
             "the stored manifest does not hash to its digest",
-        )),
+        ))
     }
 }
 
@@ -217,7 +222,8 @@ fn missing_artifact(field: &str, digest: &Digest) -> Error {
         .and_bad_field(field, sentence)
 }
 
-/// Archives must be there before anything runs from them; images lie elsewhere.
+/// Source archives must be uploaded before anything runs from them; container images are stored
+/// elsewhere.
 async fn check_artifacts(
     tx: &mut TenantTx,
     scope: &Scope,
@@ -236,7 +242,10 @@ async fn check_artifacts(
         .map_err(|error: servo_model::ids::IdError| {
             Error::bad_field("artifact.digest", error.to_string())
         })?;
-    match artifacts::find(tx, scope, &digest).await.map_err(stored)? {
+    match artifacts::find(tx, scope, &digest)
+        .await
+        .map_err(store_error)?
+    {
         Some(_) => Ok(()),
         None => Err(missing_artifact("artifact.digest", &digest)),
     }
@@ -247,13 +256,13 @@ async fn preview(
     mut tx: TenantTx,
     scope: &Scope,
     request: &DeployRequest,
-    graph: &Arc<Deployed>,
+    graph: &Arc<DeploymentGraph>,
 ) -> Result<DeployResponse, Error> {
     let current = deployments::read_current(&mut tx, scope)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     check_version(request.expected_version, &current)?;
-    let diff = difference(planner, &mut tx, scope, &current, graph).await?;
+    let diff = diff_against_current(planner, &mut tx, scope, &current, graph).await?;
     let deployment = Some(description(graph, Default::default()));
     Ok(DeployResponse {
         deployment,
@@ -262,32 +271,33 @@ async fn preview(
     })
 }
 
-/// Rows, answer and event in one transaction, under the lock of the workspace.
+/// Writes rows, answer and event in one transaction, under the lock of the workspace.
 async fn register(
     planner: &Planner,
     mut tx: TenantTx,
     scope: &Scope,
-    once: &Once,
+    request_key: &RequestKey,
     expected_version: u64,
-    graph: Arc<Deployed>,
+    graph: Arc<DeploymentGraph>,
     description: Deployment,
 ) -> Result<DeployResponse, Error> {
-    // Compared before the lock is taken, for others wait for it.
-    let seen = deployments::read_current(&mut tx, scope)
+    // Compares before taking the lock, because other deployments wait for it.
+    let before_lock = deployments::read_current(&mut tx, scope)
         .await
-        .map_err(stored)?;
-    let diff = difference(planner, &mut tx, scope, &seen, &graph).await?;
+        .map_err(store_error)?;
+    let diff = diff_against_current(planner, &mut tx, scope, &before_lock, &graph).await?;
     let current = deployments::lock_current(&mut tx, scope)
         .await
-        .map_err(stored)?;
-    // Whoever held the lock before may have answered the same request.
-    if let Some(answer) = once.first_answer(&mut tx, scope).await? {
+        .map_err(store_error)?;
+    // The previous holder of the lock may have answered the same request.
+    if let Some(answer) = request_key.first_answer(&mut tx, scope).await? {
         return Ok(answer);
     }
     check_version(expected_version, &current)?;
-    let diff = match current.digest == seen.digest {
-        true => diff,
-        false => difference(planner, &mut tx, scope, &current, &graph).await?,
+    let diff = if current.digest == before_lock.digest {
+        diff
+    } else {
+        diff_against_current(planner, &mut tx, scope, &current, &graph).await?
     };
     let (id, version) = (new_deployment_id(), current.version + 1);
     let deployment = Deployment {
@@ -295,35 +305,27 @@ async fn register(
         ..description
     };
     let key = IdempotencyKey::deployment_registered(&id, version.unsigned_abs());
-    let body = registered(&deployment, version);
+    let body = registered_event(&deployment, version);
     let event = catalog_event(scope, EventType::DeploymentRegistered, key.as_str(), body);
-    let manifest = (&graph.digest, graph.manifest.encode_to_vec());
-    let at = deployments::keep(&mut tx, scope, &id, version, manifest, &deployment)
+    deployments::insert_manifest(&mut tx, scope, &graph.digest, &graph.manifest)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
+    let at = deployments::insert(&mut tx, scope, &id, version, &graph.digest, &deployment)
+        .await
+        .map_err(store_error)?;
+    deployments::set_current(&mut tx, scope, &id, version, &graph.digest)
+        .await
+        .map_err(store_error)?;
     let answer = DeployResponse {
         deployment: Some(deployments::complete(deployment, version, at, true)),
         diff: Some(diff),
         accepted_event_id: event_id(&event),
         ..Default::default()
     };
-    let kept = requests::keep(
-        &mut tx,
-        scope,
-        &once.request_id,
-        &once.body,
-        &answer.encode_to_vec(),
-    )
-    .await;
-    if !kept.map_err(stored)? {
-        return Err(Error::new(
-            Reason::RequestIdReused,
-            "request_id was used for another call meanwhile",
-        ));
-    }
-    tx.append(&[event]).await.map_err(appended)?;
-    tx.commit().await.map_err(stored)?;
-    planner.graphs.keep(graph);
+    request_key.store_answer(&mut tx, scope, &answer).await?;
+    tx.append(&[event]).await.map_err(append_error)?;
+    tx.commit().await.map_err(store_error)?;
+    planner.cache.insert(graph);
     Ok(answer)
 }
 
@@ -338,12 +340,12 @@ fn check_version(expected: u64, current: &Current) -> Result<(), Error> {
     Err(Error::new(Reason::VersionConflict, message).with("current_version", version.to_string()))
 }
 
-async fn difference(
+async fn diff_against_current(
     planner: &Planner,
     tx: &mut TenantTx,
     scope: &Scope,
     current: &Current,
-    graph: &Arc<Deployed>,
+    graph: &Arc<DeploymentGraph>,
 ) -> Result<DeploymentDiff, Error> {
     let before = match &current.digest {
         Some(digest) if *digest == graph.digest => return Ok(DeploymentDiff::default()),
@@ -351,23 +353,23 @@ async fn difference(
         None => None,
     };
     let after = graph.clone();
-    let (mut diff, stale) = working(move || {
+    let (mut diff, stale) = run_blocking(move || {
         let diff = diff(
             before.as_deref().map(|before| &before.manifest),
             &after.manifest,
         );
-        let stale = made_stale(&diff, &after.manifest);
+        let stale = assets_made_stale(&diff, &after.manifest);
         (diff, stale)
     })
     .await?;
     diff.stale_partitions = statuses::count_stale(tx, scope, stale)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     Ok(diff)
 }
 
-/// What a deployment says of itself before it has an id and a version.
-fn description(graph: &Deployed, deployed_by: servo_proto::v1::Actor) -> Deployment {
+/// Describes a deployment that does not yet have an id and a version.
+fn description(graph: &DeploymentGraph, deployed_by: servo_proto::v1::Actor) -> Deployment {
     let manifest = &graph.manifest;
     let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
     Deployment {
@@ -387,7 +389,7 @@ fn description(graph: &Deployed, deployed_by: servo_proto::v1::Actor) -> Deploym
     }
 }
 
-fn registered(deployment: &Deployment, version: i64) -> event::Body {
+fn registered_event(deployment: &Deployment, version: i64) -> event::Body {
     event::Body::DeploymentRegistered(DeploymentRegistered {
         deployment_id: deployment.deployment_id.clone(),
         version: version.unsigned_abs(),
@@ -398,36 +400,4 @@ fn registered(deployment: &Deployment, version: i64) -> event::Body {
         asset_count: deployment.asset_count,
         deployed_by: deployment.deployed_by.clone(),
     })
-}
-
-/// A mutation by its request_id, and the hash of what it asks.
-pub(super) struct Once {
-    pub(super) request_id: String,
-    pub(super) body: Digest,
-}
-
-impl Once {
-    /// What was answered before; another question under the same id is refused.
-    pub(super) async fn first_answer<M: Message + Default>(
-        &self,
-        tx: &mut TenantTx,
-        scope: &Scope,
-    ) -> Result<Option<M>, Error> {
-        let Some(first) = requests::find(tx, scope, &self.request_id)
-            .await
-            .map_err(stored)?
-        else {
-            return Ok(None);
-        };
-        if first.body != self.body.as_bytes() {
-            let message = "request_id was used before with another body; choose a new one";
-            return Err(Error::new(Reason::RequestIdReused, message));
-        }
-        M::decode(first.answer.as_slice()).map(Some).map_err(|_| {
-            Error::new(
-                Reason::Internal,
-                "the first answer to this request_id cannot be read",
-            )
-        })
-    }
 }

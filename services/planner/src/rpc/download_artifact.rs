@@ -1,4 +1,4 @@
-//! DownloadArtifact: the bytes of an artifact, piece by piece.
+//! DownloadArtifact: streams the bytes of an artifact.
 
 use std::io::SeekFrom;
 
@@ -12,8 +12,9 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tonic::Status;
 use tonic::codegen::BoxStream;
 
-use super::context::{Planner, scope, stored};
-use super::upload_artifact::failed;
+use super::Planner;
+use super::support::errors::{artifact_error, store_error};
+use super::support::parse::scope;
 use crate::store::artifacts;
 
 const CHUNK_BYTES: usize = 256 * 1024;
@@ -33,7 +34,7 @@ pub(super) async fn download_artifact(
     let mut tx = planner.begin(&scope).await?;
     let found = artifacts::find(&mut tx, &scope, &digest)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     drop(tx);
     let (_, size) = found.ok_or_else(missing)?;
     let total = size.unsigned_abs();
@@ -46,7 +47,7 @@ pub(super) async fn download_artifact(
         .map_err(|_| missing())?;
     file.seek(SeekFrom::Start(request.offset))
         .await
-        .map_err(failed)?;
+        .map_err(artifact_error)?;
     let head = DownloadArtifactResponse {
         chunk: Default::default(),
         total_size: total,
@@ -59,7 +60,7 @@ fn chunks(
 ) -> impl futures::Stream<Item = Result<DownloadArtifactResponse, Status>> + Send {
     stream::try_unfold(file, |mut file| async move {
         let mut chunk = BytesMut::with_capacity(CHUNK_BYTES);
-        let read = file.read_buf(&mut chunk).await.map_err(failed)?;
+        let read = file.read_buf(&mut chunk).await.map_err(artifact_error)?;
         let message = DownloadArtifactResponse {
             chunk: chunk.freeze(),
             total_size: 0,

@@ -1,4 +1,4 @@
-//! ExpandPartitions: the partitions that a selection stands for, a page at a time.
+//! ExpandPartitions: lists the partitions of a selection, a page at a time.
 
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
@@ -6,9 +6,11 @@ use servo_model::Digest;
 use servo_model::partitioning::Moment;
 use servo_proto::v1::{ExpandPartitionsRequest, ExpandPartitionsResponse};
 
-use super::context::{Planner, scope, working};
-use super::staleness::{Judged, judged, staleness};
-use crate::core::deployed::Deployed;
+use super::Planner;
+use super::support::blocking::run_blocking;
+use super::support::parse::scope;
+use super::support::staleness::{StalenessInputs, staleness, staleness_inputs};
+use crate::core::deployment_graph::DeploymentGraph;
 use crate::core::refusal::Refusal;
 use crate::core::{canonical, expand};
 
@@ -22,19 +24,25 @@ pub(super) async fn expand_partitions(
     let scope = scope(&request)?;
     let size = page_size(request.page_size, KEYS_DEFAULT, KEYS_MAX)?;
     let mut tx = planner.begin(&scope).await?;
-    // Later pages stay with the deployment and the question of the first one.
-    let question = ExpandPartitionsRequest {
+    // Page tokens are bound to the request, and name the deployment of the first page, so later
+    // pages use the same deployment.
+    let first_page = ExpandPartitionsRequest {
         page_size: 0,
         page_token: String::new(),
         ..request.clone()
     };
-    let question = canonical::canonical(&question, "ExpandPartitionsRequest")
+    let canonical = canonical::canonical(&first_page, "ExpandPartitionsRequest")
         .map_err(|error| Error::bad_field("partitions", error.to_string()))?;
-    let question = Digest::of(question).to_string();
-    let list = ["partitions", &scope.tenant, &scope.workspace, &question];
+    let request_digest = Digest::of(canonical).to_string();
+    let list = [
+        "partitions",
+        &scope.tenant,
+        &scope.workspace,
+        &request_digest,
+    ];
     let cursor = planner.pages.read(&list, &request.page_token)?;
-    let place = cursor.as_deref().and_then(|cursor| cursor.split_once(' '));
-    let (first, deployment) = match place {
+    let position = cursor.as_deref().and_then(|cursor| cursor.split_once(' '));
+    let (first, deployment) = match position {
         Some((first, deployment)) => (first.parse().unwrap_or(0), deployment.to_owned()),
         None => (0, request.deployment_id.clone()),
     };
@@ -42,13 +50,13 @@ pub(super) async fn expand_partitions(
     let moment = planner.moment(&mut tx, &scope, &found.graph).await?;
     let count = if request.count_only { 0 } else { size as u64 };
     let graph = found.graph.clone();
-    let expanded = working(move || Page::read(&graph, &request, &moment, first, count));
-    let Page {
+    let expanded = run_blocking(move || KeysPage::read(&graph, &request, &moment, first, count));
+    let KeysPage {
         total,
         keys: partition_keys,
-        judged,
+        staleness_inputs,
     } = expanded.await??;
-    let staleness = staleness(&mut tx, &scope, &judged).await?;
+    let staleness = staleness(&mut tx, &scope, &staleness_inputs).await?;
     drop(tx);
     let after = first + partition_keys.len() as u64;
     let next = (count > 0 && after < total)
@@ -62,39 +70,40 @@ pub(super) async fn expand_partitions(
     })
 }
 
-/// Keys, and for each of them what it stands for and what that is made from, when it was asked for.
-struct Page {
+/// Keys of one page and, if requested, what decides whether each of them is stale.
+struct KeysPage {
     total: u64,
     keys: Vec<String>,
-    judged: Vec<Judged>,
+    staleness_inputs: Vec<StalenessInputs>,
 }
 
-impl Page {
+impl KeysPage {
     fn read(
-        deployed: &Deployed,
+        graph: &DeploymentGraph,
         request: &ExpandPartitionsRequest,
         moment: &Moment,
         first: u64,
         count: u64,
-    ) -> Result<Page, Refusal> {
+    ) -> Result<KeysPage, Refusal> {
         let (selection, partitions) = (&request.selection, request.partitions.as_ref());
-        let asset = match request.with_staleness {
-            true => Some(expand::only_asset(deployed, selection)?),
-            false => None,
+        let asset = if request.with_staleness {
+            Some(expand::only_asset(graph, selection)?)
+        } else {
+            None
         };
-        let expanded = match asset.filter(|asset| deployed.partitioning(*asset).is_none()) {
+        let expanded = match asset.filter(|asset| graph.partitioning(*asset).is_none()) {
             Some(_) => expand::Expanded::Whole,
-            None => expand::expand(deployed, selection, partitions, moment)?,
+            None => expand::expand(graph, selection, partitions, moment)?,
         };
         let keys = expanded.page(first, count, request.newest_first);
-        let judged = asset.map_or_else(
+        let staleness_inputs = asset.map_or_else(
             || Ok(Vec::new()),
-            |asset| judged(deployed, asset, &keys, moment),
+            |asset| staleness_inputs(graph, asset, &keys, moment),
         )?;
-        Ok(Page {
+        Ok(KeysPage {
             total: expanded.len(),
             keys,
-            judged,
+            staleness_inputs,
         })
     }
 }

@@ -1,4 +1,5 @@
-//! FindStalePartitions: partitions whose data is not from what is current, a page at a time.
+//! FindStalePartitions: lists partitions that are older than their inputs or made by other code, a
+//! page at a time.
 
 use std::sync::Arc;
 
@@ -12,11 +13,13 @@ use servo_proto::v1::{
     StaleReason,
 };
 
-use super::context::{Planner, scope, working};
-use super::staleness::{judged, staleness};
-use super::survey::survey;
-use crate::core::deployed::Deployed;
-use crate::core::survey::Order;
+use super::Planner;
+use super::support::asset_partitions::load_asset_partitions;
+use super::support::blocking::run_blocking;
+use super::support::parse::scope;
+use super::support::staleness::{staleness, staleness_inputs};
+use crate::core::asset_partitions::PartitionOrder;
+use crate::core::deployment_graph::DeploymentGraph;
 use crate::store::Scope;
 
 pub(super) async fn find_stale_partitions(
@@ -26,16 +29,16 @@ pub(super) async fn find_stale_partitions(
     let scope = scope(&request)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let reason = StaleReason::try_from(request.reason)
-        .map_err(|_| Error::bad_field("reason", format!("{} is no reason", request.reason)))?;
-    let question = Digest::of(format!(
+        .map_err(|_| Error::bad_field("reason", format!("{} is not a reason", request.reason)))?;
+    let request_digest = Digest::of(format!(
         "{}\n{}",
         request.reason,
         request.selection.join("\n")
     ))
     .to_string();
-    let list = ["stale", &scope.tenant, &scope.workspace, &question];
+    let list = ["stale", &scope.tenant, &scope.workspace, &request_digest];
     let cursor = planner.pages.read(&list, &request.page_token)?;
-    // Behind this partition of this asset, whatever became of either meanwhile.
+    // The page begins behind this partition of this asset, even if either no longer exists.
     let after = cursor
         .as_deref()
         .map(|cursor| cursor.split_once(' ').unwrap_or((cursor, "")));
@@ -43,18 +46,19 @@ pub(super) async fn find_stale_partitions(
     let graph = planner.deployment(&mut tx, &scope, "").await?.graph;
     let moment = Arc::new(planner.moment(&mut tx, &scope, &graph).await?);
     drop(tx);
-    let selected = match request.selection.is_empty() {
-        true => (0..).take(graph.keys.len()).collect(),
-        false => graph.select("selection", &request.selection)?,
+    let selected = if request.selection.is_empty() {
+        (0..).take(graph.keys.len()).collect()
+    } else {
+        graph.select("selection", &request.selection)?
     };
     let (mut page, mut total) = (Vec::new(), 0);
-    // What has no task is made from nothing here.
+    // Sources have no task and no inputs, so they are never stale.
     for asset in selected
         .into_iter()
         .filter(|asset| !graph.is_source(*asset))
     {
-        let stale = Stale::of(planner, &scope, &graph, &moment, asset, reason).await?;
-        total += stale.places.len() as u64;
+        let stale = StalePartitions::of(planner, &scope, &graph, &moment, asset, reason).await?;
+        total += stale.indexes.len() as u64;
         page.extend(
             stale
                 .after(after)
@@ -68,7 +72,7 @@ pub(super) async fn find_stale_partitions(
         .filter(|_| more)
         .map(|(asset, key)| format!("{} {key}", graph.name(*asset)));
     Ok(FindStalePartitionsResponse {
-        partitions: explained(planner, &scope, &graph, &moment, page).await?,
+        partitions: with_staleness(planner, &scope, &graph, &moment, page).await?,
         next_page_token: last
             .map(|cursor| planner.pages.write(&list, &cursor))
             .unwrap_or_default(),
@@ -77,68 +81,74 @@ pub(super) async fn find_stale_partitions(
 }
 
 /// The stale partitions of one asset.
-struct Stale {
+struct StalePartitions {
     asset: u32,
     name: String,
-    order: Order,
-    places: Vec<u64>,
+    order: PartitionOrder,
+    indexes: Vec<u64>,
 }
 
-impl Stale {
+impl StalePartitions {
     async fn of(
         planner: &Planner,
         scope: &Scope,
-        graph: &Arc<Deployed>,
+        graph: &Arc<DeploymentGraph>,
         moment: &Arc<Moment>,
         asset: u32,
         reason: StaleReason,
-    ) -> Result<Stale, Error> {
-        let mut survey = survey(planner, scope, graph, moment, asset).await?;
+    ) -> Result<StalePartitions, Error> {
+        let mut partitions = load_asset_partitions(planner, scope, graph, moment, asset).await?;
         let name = graph.name(asset).to_owned();
-        working(move || Stale {
+        run_blocking(move || StalePartitions {
             asset,
             name,
-            places: survey.stale(reason),
-            order: survey.order,
+            indexes: partitions.stale_indexes(reason),
+            order: partitions.order,
         })
         .await
     }
 
-    /// Those behind where the page before ended.
+    /// Returns the partitions behind the end of the previous page.
     fn after(&self, cursor: Option<(&str, &str)>) -> impl Iterator<Item = (u32, String)> {
         let first = match cursor {
-            Some((asset, _)) if self.name.as_str() < asset => self.places.len(),
+            Some((asset, _)) if self.name.as_str() < asset => self.indexes.len(),
             Some((asset, key)) if self.name == asset => {
-                let last = self.order.place(key);
+                let last = self.order.index_of(key);
                 last.map_or(0, |last| {
-                    self.places.partition_point(|place| *place <= last)
+                    self.indexes.partition_point(|index| *index <= last)
                 })
             }
             _ => 0,
         };
-        self.places[first..]
+        self.indexes[first..]
             .iter()
-            .map(|place| (self.asset, self.order.key(*place)))
+            .map(|index| (self.asset, self.order.key(*index)))
     }
 }
 
-async fn explained(
+async fn with_staleness(
     planner: &Planner,
     scope: &Scope,
-    graph: &Arc<Deployed>,
+    graph: &Arc<DeploymentGraph>,
     moment: &Arc<Moment>,
     page: Vec<(u32, String)>,
 ) -> Result<Vec<StalePartition>, Error> {
     let mut all = Vec::with_capacity(page.len());
     for (asset, key) in &page {
-        all.extend(judged(graph, *asset, std::slice::from_ref(key), moment)?);
+        all.extend(staleness_inputs(
+            graph,
+            *asset,
+            std::slice::from_ref(key),
+            moment,
+        )?);
     }
     let mut tx = planner.begin(scope).await?;
     let found = staleness(&mut tx, scope, &all).await?;
-    let show = |((asset, key), staleness): ((u32, String), PartitionStaleness)| StalePartition {
-        asset_key: graph.name(asset).to_owned(),
-        partition_key: key,
-        staleness: Some(staleness),
-    };
-    Ok(page.into_iter().zip(found).map(show).collect())
+    let to_proto =
+        |((asset, key), staleness): ((u32, String), PartitionStaleness)| StalePartition {
+            asset_key: graph.name(asset).to_owned(),
+            partition_key: key,
+            staleness: Some(staleness),
+        };
+    Ok(page.into_iter().zip(found).map(to_proto).collect())
 }

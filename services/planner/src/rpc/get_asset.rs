@@ -1,10 +1,11 @@
-//! GetAsset: one asset of a deployment.
+//! GetAsset: returns one asset of a deployment.
 
 use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
 use servo_proto::v1::{GetAssetRequest, GetAssetResponse};
 
-use super::context::{Planner, scope};
+use super::Planner;
+use super::support::parse::scope;
 use crate::core::lineage;
 
 pub(super) async fn get_asset(
@@ -20,10 +21,10 @@ pub(super) async fn get_asset(
         .await?;
     let asset = found.graph.find(&key).ok_or_else(|| {
         let key = key.canonical();
-        let offer = found.graph.did_you_mean(&key);
+        let suggestion = found.graph.did_you_mean(&key);
         Error::new(
             Reason::AssetNotFound,
-            format!("the deployment has no asset `{key}`{offer}"),
+            format!("the deployment has no asset `{key}`{suggestion}"),
         )
     })?;
     let moment = planner.moment(&mut tx, &scope, &found.graph).await?;

@@ -1,11 +1,12 @@
-//! GetLineage: the graph around a selection.
+//! GetLineage: returns the graph around a selection.
 
 use prost::Message;
 use servo_mesh::{Error, Reason};
 use servo_model::limits::{ASSETS_PER_MANIFEST_MAX, MESSAGE_BYTES_MAX};
 use servo_proto::v1::{GetLineageRequest, GetLineageResponse};
 
-use super::context::{Planner, scope};
+use super::Planner;
+use super::support::parse::scope;
 use crate::core::lineage;
 
 const ASSETS_DEFAULT: usize = 300;
@@ -24,9 +25,10 @@ pub(super) async fn get_lineage(
         .deployment(&mut tx, &scope, &request.deployment_id)
         .await?;
     let graph = &found.graph;
-    let selected = match request.selection.is_empty() {
-        true => (0..).take(graph.keys.len()).collect(),
-        false => graph.select("selection", &request.selection)?,
+    let selected = if request.selection.is_empty() {
+        (0..).take(graph.keys.len()).collect()
+    } else {
+        graph.select("selection", &request.selection)?
     };
     if selected.is_empty() {
         return Err(Error::new(
@@ -45,7 +47,8 @@ pub(super) async fn get_lineage(
             .collect(),
     };
     if answer.encoded_len() > MESSAGE_BYTES_MAX {
-        // Of a graph this large the shape matters; each asset's definition is one GetAsset away.
+        // Omits the definitions of a graph this large, because its shape matters more; GetAsset
+        // returns each definition.
         answer
             .assets
             .iter_mut()

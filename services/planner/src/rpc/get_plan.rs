@@ -1,11 +1,12 @@
-//! GetPlan: a stored plan, a page of tasks at a time.
+//! GetPlan: returns a stored plan, a page of tasks at a time.
 
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_proto::v1::{GetPlanRequest, GetPlanResponse};
 
-use super::context::{Planner, scope, stored};
-use super::plan_run::{not_found, plan_id};
+use super::Planner;
+use super::support::errors::store_error;
+use super::support::parse::{parse_plan_id, plan_not_found, scope};
 use crate::core::plan_page;
 use crate::store::plans;
 
@@ -18,13 +19,15 @@ pub(super) async fn get_plan(
 ) -> Result<GetPlanResponse, Error> {
     let scope = scope(&request)?;
     let size = page_size(request.page_size, TASKS_DEFAULT, TASKS_MAX)?;
-    let id = plan_id(&request.plan_id)?;
+    let id = parse_plan_id(&request.plan_id)?;
     let list = ["plan", &scope.tenant, &scope.workspace, &request.plan_id];
     let cursor = planner.pages.read(&list, &request.page_token)?;
     let first: usize = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let mut tx = planner.begin(&scope).await?;
-    let found = plans::find(&mut tx, &scope, &id).await.map_err(stored)?;
-    let mut plan = found.ok_or_else(|| not_found(&request.plan_id))?;
+    let found = plans::find(&mut tx, &scope, &id)
+        .await
+        .map_err(store_error)?;
+    let mut plan = found.ok_or_else(|| plan_not_found(&request.plan_id))?;
     let count = plan.tasks.len();
     let after = first.saturating_add(size).min(count);
     plan_page::keep(&mut plan, first..after);

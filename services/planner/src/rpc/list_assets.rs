@@ -1,12 +1,13 @@
-//! ListAssets: assets of a deployment by key, a page at a time.
+//! ListAssets: lists the assets of a deployment by key, a page at a time.
 
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListAssetsRequest, ListAssetsResponse};
 
-use super::context::{Planner, scope};
-use super::filters::Wanted;
+use super::Planner;
+use super::support::filters::Filter;
+use super::support::parse::scope;
 use crate::core::lineage;
 
 pub(super) async fn list_assets(
@@ -14,7 +15,7 @@ pub(super) async fn list_assets(
     request: ListAssetsRequest,
 ) -> Result<ListAssetsResponse, Error> {
     let scope = scope(&request)?;
-    let wanted = Wanted::assets(&request.filter)?;
+    let filter = Filter::assets(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let selection = request.selection.join("\n");
     let list = [
@@ -31,21 +32,23 @@ pub(super) async fn list_assets(
         .deployment(&mut tx, &scope, &request.deployment_id)
         .await?;
     let graph = &found.graph;
-    let selected = match request.selection.is_empty() {
-        true => (0..).take(graph.keys.len()).collect(),
-        false => graph.select("selection", &request.selection)?,
+    let selected = if request.selection.is_empty() {
+        (0..).take(graph.keys.len()).collect()
+    } else {
+        graph.select("selection", &request.selection)?
     };
-    // By key rather than by place, so that a deployment in between loses nothing that stayed.
+    // The cursor is a key rather than an index, so that a deployment between two pages skips no
+    // asset that still exists.
     let after = |asset: &u32| {
         cursor
             .as_deref()
             .is_none_or(|cursor| graph.name(*asset) > cursor)
     };
-    let fits = |asset: &u32| wanted.fits_asset(&graph.manifest.assets[*asset as usize]);
+    let matches = |asset: &u32| filter.matches_asset(&graph.manifest.assets[*asset as usize]);
     let mut page: Vec<u32> = selected
         .into_iter()
         .filter(after)
-        .filter(fits)
+        .filter(matches)
         .take(size + 1)
         .collect();
     let more = page.len() > size;

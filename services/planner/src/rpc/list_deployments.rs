@@ -1,12 +1,15 @@
-//! ListDeployments: newest first, a page at a time.
+//! ListDeployments: lists deployments, newest first, a page at a time.
 
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListDeploymentsRequest, ListDeploymentsResponse};
 
-use super::context::{Planner, scope, stored};
-use super::filters::{Page, Wanted};
+use super::Planner;
+use super::support::errors::store_error;
+use super::support::filtered_page::FilteredPage;
+use super::support::filters::Filter;
+use super::support::parse::scope;
 use crate::store::deployments;
 
 pub(super) async fn list_deployments(
@@ -14,7 +17,7 @@ pub(super) async fn list_deployments(
     request: ListDeploymentsRequest,
 ) -> Result<ListDeploymentsResponse, Error> {
     let scope = scope(&request)?;
-    let wanted = Wanted::deployments(&request.filter)?;
+    let filter = Filter::deployments(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let list = [
         "deployments",
@@ -27,20 +30,20 @@ pub(super) async fn list_deployments(
         .and_then(|cursor| cursor.parse().ok())
         .unwrap_or(i64::MAX);
     let mut tx = planner.begin(&scope).await?;
-    let mut page = Page::new(size, below);
+    let mut page = FilteredPage::new(size, below);
     while page.wants_more() {
-        let rows = deployments::list(&mut tx, &scope, page.from, page.stretch())
+        let rows = deployments::list(&mut tx, &scope, page.from, page.batch_size())
             .await
-            .map_err(stored)?;
+            .map_err(store_error)?;
         let read: Result<Vec<_>, _> = rows
             .iter()
             .map(|row| Ok((row.version, row.message()?)))
             .collect();
-        page.add(read.map_err(stored)?, |deployment| {
-            wanted.fits_deployment(deployment)
+        page.add(read.map_err(store_error)?, |deployment| {
+            filter.matches_deployment(deployment)
         });
     }
-    let (deployments, last) = page.end();
+    let (deployments, last) = page.finish();
     let token = |last: i64| planner.pages.write(&list, &last.to_string());
     Ok(ListDeploymentsResponse {
         deployments,

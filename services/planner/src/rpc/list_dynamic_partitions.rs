@@ -1,4 +1,4 @@
-//! ListDynamicPartitions: the values of a set in the order they came.
+//! ListDynamicPartitions: lists the values of a set in the order they were added.
 
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
@@ -7,9 +7,12 @@ use servo_proto::v1::{
     DynamicPartition, ListDynamicPartitionsRequest, ListDynamicPartitionsResponse,
 };
 
-use super::add_dynamic_partitions::check_set;
-use super::context::{Planner, scope, stored};
-use super::filters::{Page, Wanted};
+use super::Planner;
+use super::support::dynamic_sets::check_set_name;
+use super::support::errors::store_error;
+use super::support::filtered_page::FilteredPage;
+use super::support::filters::Filter;
+use super::support::parse::scope;
 use crate::store::deployments::time;
 use crate::store::sets;
 
@@ -18,8 +21,8 @@ pub(super) async fn list_dynamic_partitions(
     request: ListDynamicPartitionsRequest,
 ) -> Result<ListDynamicPartitionsResponse, Error> {
     let scope = scope(&request)?;
-    let wanted = Wanted::values(&request.filter)?;
-    check_set(&request.set)?;
+    let filter = Filter::values(&request.filter)?;
+    check_set_name(&request.set)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let list = [
         "dynamic partitions",
@@ -33,7 +36,7 @@ pub(super) async fn list_dynamic_partitions(
     let mut tx = planner.begin(&scope).await?;
     let total = sets::count(&mut tx, &scope, &request.set)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let entry = |row: sets::ValueRow| {
         (
             row.ordinal,
@@ -43,13 +46,13 @@ pub(super) async fn list_dynamic_partitions(
             },
         )
     };
-    let mut page = Page::new(size, after);
+    let mut page = FilteredPage::new(size, after);
     while page.wants_more() {
-        let rows = sets::list(&mut tx, &scope, &request.set, page.from, page.stretch()).await;
-        let rows = rows.map_err(stored)?.into_iter().map(entry).collect();
-        page.add(rows, |partition| wanted.fits_value(partition));
+        let rows = sets::list(&mut tx, &scope, &request.set, page.from, page.batch_size()).await;
+        let rows = rows.map_err(store_error)?.into_iter().map(entry).collect();
+        page.add(rows, |partition| filter.matches_value(partition));
     }
-    let (partitions, last) = page.end();
+    let (partitions, last) = page.finish();
     let token = |last: i64| planner.pages.write(&list, &last.to_string());
     Ok(ListDynamicPartitionsResponse {
         partitions,

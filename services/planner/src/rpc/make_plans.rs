@@ -1,7 +1,7 @@
-//! MakePlans: many plans of any tenant, in a handful of statements.
+//! MakePlans: makes and stores many plans of any tenants, in a handful of statements.
 //!
-//! Only services of the mesh call it, so it reads with the loop role, which sees all tenants. Every order is planned
-//! from rows of its own tenant and workspace.
+//! Only services of the mesh call it, so it reads with the loop role, which sees all tenants. Every
+//! order is planned from rows of its own tenant and workspace.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,17 +17,20 @@ use servo_proto::v1::{
     plan_result,
 };
 
-use super::context::{Planner, deployment_id, scope_of, stored, unreadable, working};
-use crate::core::deployed::Deployed;
-use crate::core::freshness::{Place, Statuses};
-use crate::core::plan::{Drafted, Made, Order, draft};
+use super::Planner;
+use super::support::blocking::run_blocking;
+use super::support::errors::{store_error, unreadable_manifest};
+use super::support::parse::{parse_deployment_id, parse_scope};
+use crate::core::deployment_graph::DeploymentGraph;
+use crate::core::freshness::{PartitionRef, Statuses};
+use crate::core::plan::{BuiltPlan, PlanDraft, PlanRequest, draft};
 use crate::core::refusal::Refusal;
 use crate::store::plans::NewPlan;
 use crate::store::{Scope, deployments, plans, sets, statuses};
 
-/// A plan above this is fetched by its id.
+/// The caller fetches a larger plan by its id.
 const PLAN_BYTES_MAX: usize = 1024 * 1024;
-/// Plans that travel in one answer; the rest is fetched too.
+/// Limit for all plans in one answer; the caller fetches the others too.
 const ANSWER_BYTES_MAX: usize = MESSAGE_BYTES_MAX - PLAN_BYTES_MAX / 2;
 
 pub(super) async fn make_plans(
@@ -44,7 +47,7 @@ pub(super) async fn make_plans(
     find_deployments(planner, &mut jobs).await?;
     let sets = find_sets(planner, &jobs).await?;
     let now = Timestamp::now();
-    let drafted = working(move || {
+    let drafted = run_blocking(move || {
         jobs.into_iter()
             .map(|job| job?.draft(&sets, now))
             .collect::<Vec<_>>()
@@ -56,26 +59,26 @@ pub(super) async fn make_plans(
         jobs.map(|(job, statuses)| job.and_then(|job| job.finish(&statuses)))
             .collect::<Vec<_>>()
     };
-    let made = working(finish).await?;
-    store_and_answer(planner, made).await
+    let plans_made = run_blocking(finish).await?;
+    store_and_answer(planner, plans_made).await
 }
 
-/// One order on its way to a plan.
+/// An order that is being planned.
 struct Job {
     scope: Scope,
     order: PlanOrder,
     spec: RunSpec,
-    deployment: Option<(String, Arc<Deployed>)>,
+    deployment: Option<(String, Arc<DeploymentGraph>)>,
 }
 
 type Sets = BTreeMap<(String, String), BTreeMap<String, ValueList>>;
 
 impl Job {
     fn new(mut order: PlanOrder) -> Result<Job, Refusal> {
-        let scope = scope_of(&order.tenant, &order.workspace);
+        let scope = parse_scope(&order.tenant, &order.workspace);
         let scope = scope.map_err(|error| Refusal::new(error.reason(), error.to_string()))?;
         let spec = order.spec.take().ok_or_else(|| {
-            Refusal::of_field(Reason::InvalidField, "spec", "is missing; say what to run")
+            Refusal::of_field(Reason::InvalidField, "spec", "is missing; name what to run")
         })?;
         Ok(Job {
             scope,
@@ -87,14 +90,14 @@ impl Job {
 
     fn draft(self, sets: &Sets, now: Timestamp) -> Result<DraftedJob, Refusal> {
         let Some((deployment_id, graph)) = self.deployment.clone() else {
-            let wanted = match self.spec.deployment_id.as_str() {
+            let sentence = match self.spec.deployment_id.as_str() {
                 "" => "nothing is deployed in this workspace yet; deploy first".to_owned(),
                 id => format!("there is no deployment {id} in this workspace"),
             };
             return Err(Refusal::of_field(
                 Reason::DeploymentNotFound,
                 "spec.deployment_id",
-                wanted,
+                sentence,
             ));
         };
         let key = (self.scope.tenant.clone(), self.scope.workspace.clone());
@@ -102,7 +105,7 @@ impl Job {
             now,
             sets: sets.get(&key).cloned().unwrap_or_default(),
         };
-        let drafted = draft(&graph, &self.order(&deployment_id), &moment)?;
+        let drafted = draft(&graph, &self.plan_request(&deployment_id), &moment)?;
         Ok(DraftedJob {
             drafted,
             deployment_id,
@@ -111,8 +114,8 @@ impl Job {
         })
     }
 
-    fn order<'a>(&'a self, deployment_id: &'a str) -> Order<'a> {
-        Order {
+    fn plan_request<'a>(&'a self, deployment_id: &'a str) -> PlanRequest<'a> {
+        PlanRequest {
             tenant: &self.scope.tenant,
             workspace: &self.scope.workspace,
             deployment_id,
@@ -124,57 +127,61 @@ impl Job {
     }
 }
 
-/// An order whose tasks are known, as far as they do not depend on what partitions are like.
+/// An order whose tasks are drafted, before the state of partitions is applied.
 struct DraftedJob {
     job: Job,
     deployment_id: String,
-    graph: Arc<Deployed>,
-    drafted: Drafted,
+    graph: Arc<DeploymentGraph>,
+    drafted: PlanDraft,
 }
 
 impl DraftedJob {
-    fn finish(self, statuses: &Statuses) -> Result<(Scope, Made), Refusal> {
-        let made =
-            self.drafted
-                .finish(&self.graph, &self.job.order(&self.deployment_id), statuses)?;
-        Ok((self.job.scope, made))
+    fn finish(self, statuses: &Statuses) -> Result<(Scope, BuiltPlan), Refusal> {
+        let built = self.drafted.finish(
+            &self.graph,
+            &self.job.plan_request(&self.deployment_id),
+            statuses,
+        )?;
+        Ok((self.job.scope, built))
     }
 }
 
-/// One statement for the partitions on which plans depend, none when there are none.
+/// Loads the state of the partitions that plans depend on, with one statement, or none without such
+/// partitions.
 async fn find_statuses(
     planner: &Planner,
     jobs: &[Result<DraftedJob, Refusal>],
 ) -> Result<Vec<Statuses>, Error> {
-    let nobody = Scope {
+    let empty_scope = Scope {
         tenant: String::new(),
         workspace: String::new(),
     };
-    let wanted: Vec<(&Scope, Vec<Place>)> = jobs
+    let partitions: Vec<(&Scope, Vec<PartitionRef>)> = jobs
         .iter()
         .map(|job| {
-            job.as_ref().map_or((&nobody, Vec::new()), |job| {
-                (&job.job.scope, job.drafted.places())
+            job.as_ref().map_or((&empty_scope, Vec::new()), |job| {
+                (&job.job.scope, job.drafted.partitions())
             })
         })
         .collect();
-    statuses::of_many(planner.store.loops(), &wanted)
+    statuses::of_plans(planner.store.loops(), &partitions)
         .await
-        .map_err(stored)
+        .map_err(store_error)
 }
 
-/// Two statements at most: which deployments are meant, and the manifests that are not in memory.
+/// Finds the deployments of all orders, with at most two statements: one for the ids, one for the
+/// manifests that are not cached.
 async fn find_deployments(
     planner: &Planner,
     jobs: &mut [Result<Job, Refusal>],
 ) -> Result<(), Error> {
-    // An id that cannot be one finds nothing.
+    // A malformed id refuses its order alone.
     for job in jobs.iter_mut() {
-        let bad = job
+        let malformed = job
             .as_ref()
             .ok()
-            .and_then(|job| deployment_id(&job.spec.deployment_id).err());
-        if let Some(error) = bad {
+            .and_then(|job| parse_deployment_id(&job.spec.deployment_id).err());
+        if let Some(error) = malformed {
             *job = Err(Refusal::of_field(
                 error.reason(),
                 "spec.deployment_id",
@@ -182,42 +189,42 @@ async fn find_deployments(
             ));
         }
     }
-    let mut wanted: Vec<&mut Job> = jobs
+    let mut valid: Vec<&mut Job> = jobs
         .iter_mut()
         .filter_map(|job| job.as_mut().ok())
         .collect();
-    if wanted.is_empty() {
+    if valid.is_empty() {
         return Ok(());
     }
-    let scopes: Vec<Scope> = wanted.iter().map(|job| job.scope.clone()).collect();
-    let ids = wanted
+    let scopes: Vec<Scope> = valid.iter().map(|job| job.scope.clone()).collect();
+    let ids = valid
         .iter()
-        .map(|job| deployment_id(&job.spec.deployment_id).ok().flatten())
+        .map(|job| parse_deployment_id(&job.spec.deployment_id).ok().flatten())
         .collect();
-    let found = deployments::find_ordered(planner.store.loops(), &scopes, ids)
+    let found = deployments::find_many(planner.store.loops(), &scopes, ids)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let digests: Vec<(Scope, Digest)> = scopes
         .into_iter()
         .zip(&found)
         .filter_map(|(scope, found)| Some((scope, found.as_ref()?.1)))
         .collect();
-    let graphs = graphs(planner, digests).await?;
-    for (job, found) in wanted.iter_mut().zip(found) {
+    let graphs = load_graphs(planner, digests).await?;
+    for (job, found) in valid.iter_mut().zip(found) {
         job.deployment =
             found.and_then(|(id, digest)| Some((id.to_string(), graphs.get(&digest)?.clone())));
     }
     Ok(())
 }
 
-async fn graphs(
+async fn load_graphs(
     planner: &Planner,
-    wanted: Vec<(Scope, Digest)>,
-) -> Result<HashMap<Digest, Arc<Deployed>>, Error> {
+    digests: Vec<(Scope, Digest)>,
+) -> Result<HashMap<Digest, Arc<DeploymentGraph>>, Error> {
     let mut graphs = HashMap::new();
     let mut missing: HashMap<Digest, Scope> = HashMap::new();
-    for (scope, digest) in wanted {
-        match planner.graphs.find(&digest) {
+    for (scope, digest) in digests {
+        match planner.cache.find(&digest) {
             Some(graph) => drop(graphs.insert(digest, graph)),
             None => drop(missing.insert(digest, scope)),
         }
@@ -229,25 +236,25 @@ async fn graphs(
         .into_iter()
         .map(|(digest, scope)| (scope, digest))
         .collect();
-    for manifest in deployments::manifests(planner.store.loops(), &missing)
+    for manifest in deployments::find_manifests(planner.store.loops(), &missing)
         .await
-        .map_err(stored)?
+        .map_err(store_error)?
     {
-        let graph = working(move || Deployed::from_normal(manifest))
+        let graph = run_blocking(move || DeploymentGraph::from_normal(manifest))
             .await?
-            .map_err(unreadable)?;
-        let graph = planner.graphs.keep(Arc::new(graph));
+            .map_err(unreadable_manifest)?;
+        let graph = planner.cache.insert(Arc::new(graph));
         graphs.insert(graph.digest, graph);
     }
     Ok(graphs)
 }
 
-/// One statement for the dynamic partitions of all orders, none when there are none.
+/// Loads the dynamic partitions of all orders with one statement, or none without such partitions.
 async fn find_sets(planner: &Planner, jobs: &[Result<Job, Refusal>]) -> Result<Sets, Error> {
-    let mut wanted: BTreeSet<(String, String, String)> = BTreeSet::new();
+    let mut names: BTreeSet<(String, String, String)> = BTreeSet::new();
     for job in jobs.iter().flatten() {
-        let names = job.deployment.iter().flat_map(|(_, graph)| &graph.sets);
-        wanted.extend(names.map(|set| {
+        let sets = job.deployment.iter().flat_map(|(_, graph)| &graph.sets);
+        names.extend(sets.map(|set| {
             (
                 job.scope.tenant.clone(),
                 job.scope.workspace.clone(),
@@ -255,15 +262,15 @@ async fn find_sets(planner: &Planner, jobs: &[Result<Job, Refusal>]) -> Result<S
             )
         }));
     }
-    let wanted: Vec<(Scope, String)> = wanted
+    let scoped: Vec<(Scope, String)> = names
         .into_iter()
         .map(|(tenant, workspace, set)| (Scope { tenant, workspace }, set))
         .collect();
-    let lists = sets::values_of_many(planner.store.loops(), &wanted)
+    let lists = sets::values_of_many(planner.store.loops(), &scoped)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let mut sets = Sets::new();
-    for ((scope, set), list) in wanted.into_iter().zip(lists) {
+    for ((scope, set), list) in scoped.into_iter().zip(lists) {
         sets.entry((scope.tenant, scope.workspace))
             .or_default()
             .insert(set, list);
@@ -271,24 +278,24 @@ async fn find_sets(planner: &Planner, jobs: &[Result<Job, Refusal>]) -> Result<S
     Ok(sets)
 }
 
-/// One statement for all plans; the answer names a plan only once it is stored.
+/// Stores all plans with one statement; the answer is built after they are stored.
 async fn store_and_answer(
     planner: &Planner,
-    made: Vec<Result<(Scope, Made), Refusal>>,
+    plans_made: Vec<Result<(Scope, BuiltPlan), Refusal>>,
 ) -> Result<MakePlansResponse, Error> {
-    let mut room = ANSWER_BYTES_MAX;
-    let (mut plans, mut results) = (Vec::new(), Vec::with_capacity(made.len()));
-    for outcome in made {
+    let mut bytes_left = ANSWER_BYTES_MAX;
+    let (mut plans, mut results) = (Vec::new(), Vec::with_capacity(plans_made.len()));
+    for outcome in plans_made {
         let result = match outcome {
             Err(refusal) => plan_result::Result::Refusal(PlanRefusal {
                 reason: refusal.reason.into(),
                 field: refusal.field().to_owned(),
                 message: refusal.message,
             }),
-            Ok((scope, Made { id, plan })) => {
+            Ok((scope, BuiltPlan { id, plan })) => {
                 let bytes = plan.encode_to_vec();
-                let fits = bytes.len() <= PLAN_BYTES_MAX.min(room);
-                room -= if fits { bytes.len() } else { 0 };
+                let fits = bytes.len() <= PLAN_BYTES_MAX.min(bytes_left);
+                bytes_left -= if fits { bytes.len() } else { 0 };
                 plans.push(NewPlan { scope, id, bytes });
                 plan_result::Result::Plan(StoredPlan {
                     plan_id: plan.plan_id.clone(),
@@ -303,8 +310,8 @@ async fn store_and_answer(
             result: Some(result),
         });
     }
-    plans::keep(planner.store.loops(), plans)
+    plans::insert(planner.store.loops(), plans)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     Ok(MakePlansResponse { results })
 }

@@ -1,11 +1,9 @@
 //! `servo.v1.PlannerService`, one file per method.
 
 mod add_dynamic_partitions;
-mod context;
 mod deploy;
 mod download_artifact;
 mod expand_partitions;
-mod filters;
 mod find_stale_partitions;
 mod get_asset;
 mod get_deployment;
@@ -17,20 +15,160 @@ mod list_dynamic_partitions;
 mod make_plans;
 mod plan_run;
 mod remove_dynamic_partitions;
-mod staleness;
 mod summarize_partitions;
-mod survey;
+mod support;
 mod upload_artifact;
 
-use servo_mesh::Caller;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use servo_mesh::{Caller, Error, Fault, PageTokens, Reason};
+use servo_model::partitioning::Moment;
+use servo_model::{Digest, PerTenant, TenantId};
+use servo_proto::v1 as pb;
 use servo_proto::v1::planner_service_server::PlannerService;
-use servo_proto::v1::*;
+use servo_store::{Store, TenantTx};
+use tokio::sync::watch;
 use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
 
-pub(crate) use context::{Limits, Planner};
+use self::support::blocking::run_blocking;
+use self::support::errors::{store_error, unreadable_manifest};
+use self::support::parse::parse_deployment_id;
+use crate::Config;
+use crate::artifacts::ArtifactDir;
+use crate::core::deployment_graph::DeploymentGraph;
+use crate::deployment_cache::DeploymentCache;
+use crate::store::{Scope, deployments, sets};
 
-/// Hands a request to the function of its method.
+/// Each tenant's limit of tasks per run; `None` without a limit of its own.
+pub(crate) type TaskLimits = PerTenant<Option<u32>>;
+
+/// The handlers' context. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Planner {
+    pub(crate) store: Store,
+    pub(crate) cache: Arc<DeploymentCache>,
+    pub(crate) pages: PageTokens,
+    artifacts: Option<ArtifactDir>,
+    limits: watch::Receiver<TaskLimits>,
+}
+
+/// A deployment's id and its parsed graph.
+pub(crate) struct LoadedDeployment {
+    pub(crate) id: String,
+    pub(crate) graph: Arc<DeploymentGraph>,
+}
+
+impl Planner {
+    pub(crate) fn new(
+        store: Store,
+        config: &Config,
+        limits: watch::Receiver<TaskLimits>,
+    ) -> Result<Planner, Fault> {
+        Ok(Planner {
+            store,
+            cache: Arc::default(),
+            pages: config.paging.tokens()?,
+            artifacts: config.planner.artifacts.as_deref().map(ArtifactDir::new),
+            limits,
+        })
+    }
+
+    /// Returns the tenant's limit of tasks per run; `None` without one or before it is known.
+    pub(crate) fn max_tasks(&self, tenant: &str) -> Option<u32> {
+        let tenant: TenantId = tenant.parse().ok()?;
+        **self.limits.borrow().of(&tenant)
+    }
+
+    pub(crate) async fn begin(&self, scope: &Scope) -> Result<TenantTx, Error> {
+        self.store
+            .requests()
+            .begin(&scope.tenant)
+            .await
+            .map_err(store_error)
+    }
+
+    pub(crate) fn artifacts(&self) -> Result<&ArtifactDir, Error> {
+        let sentence = "this planner keeps no artifacts; set planner.artifacts to a directory";
+        self.artifacts
+            .as_ref()
+            .ok_or_else(|| Error::new(Reason::NotImplemented, sentence))
+    }
+
+    /// Returns the deployment that a request names; an empty id or "current" names the current one.
+    pub(crate) async fn deployment(
+        &self,
+        tx: &mut TenantTx,
+        scope: &Scope,
+        id: &str,
+    ) -> Result<LoadedDeployment, Error> {
+        let row = find_deployment(tx, scope, id).await?;
+        let digest = row.digest().map_err(store_error)?;
+        let graph = self.graph(tx, scope, &digest).await?;
+        Ok(LoadedDeployment {
+            id: row.message().map_err(store_error)?.deployment_id,
+            graph,
+        })
+    }
+
+    pub(crate) async fn graph(
+        &self,
+        tx: &mut TenantTx,
+        scope: &Scope,
+        digest: &Digest,
+    ) -> Result<Arc<DeploymentGraph>, Error> {
+        if let Some(graph) = self.cache.find(digest) {
+            return Ok(graph);
+        }
+        let manifest = deployments::find_manifest(tx, scope, digest)
+            .await
+            .map_err(store_error)?;
+        let graph = run_blocking(move || DeploymentGraph::from_normal(manifest))
+            .await?
+            .map_err(unreadable_manifest)?;
+        Ok(self.cache.insert(Arc::new(graph)))
+    }
+
+    /// Returns the current time and the current values of the deployment's dynamic sets.
+    pub(crate) async fn moment(
+        &self,
+        tx: &mut TenantTx,
+        scope: &Scope,
+        graph: &DeploymentGraph,
+    ) -> Result<Moment, Error> {
+        let sets = sets::values(tx, scope, graph.sets.iter().cloned().collect())
+            .await
+            .map_err(store_error)?;
+        Ok(Moment {
+            now: Timestamp::now(),
+            sets,
+        })
+    }
+}
+
+pub(crate) async fn find_deployment(
+    tx: &mut TenantTx,
+    scope: &Scope,
+    id: &str,
+) -> Result<deployments::DeploymentRow, Error> {
+    let requested = parse_deployment_id(id)?;
+    let row = deployments::find(tx, scope, requested.as_ref())
+        .await
+        .map_err(store_error)?;
+    row.ok_or_else(|| match requested {
+        Some(id) => Error::new(
+            Reason::DeploymentNotFound,
+            format!("there is no deployment {id} in this workspace"),
+        ),
+        None => Error::new(
+            Reason::DeploymentNotFound,
+            "nothing is deployed in this workspace yet; deploy first",
+        ),
+    })
+}
+
+/// Calls the function of a method with its request.
 macro_rules! answer {
     ($planner:expr, $method:ident, $request:expr) => {{
         Ok(Response::new(
@@ -49,120 +187,120 @@ macro_rules! answer {
 impl PlannerService for Planner {
     async fn deploy(
         &self,
-        request: Request<DeployRequest>,
-    ) -> Result<Response<DeployResponse>, Status> {
+        request: Request<pb::DeployRequest>,
+    ) -> Result<Response<pb::DeployResponse>, Status> {
         answer!(self, deploy, by request)
     }
 
     async fn get_deployment(
         &self,
-        request: Request<GetDeploymentRequest>,
-    ) -> Result<Response<GetDeploymentResponse>, Status> {
+        request: Request<pb::GetDeploymentRequest>,
+    ) -> Result<Response<pb::GetDeploymentResponse>, Status> {
         answer!(self, get_deployment, request)
     }
 
     async fn list_deployments(
         &self,
-        request: Request<ListDeploymentsRequest>,
-    ) -> Result<Response<ListDeploymentsResponse>, Status> {
+        request: Request<pb::ListDeploymentsRequest>,
+    ) -> Result<Response<pb::ListDeploymentsResponse>, Status> {
         answer!(self, list_deployments, request)
     }
 
     async fn upload_artifact(
         &self,
-        request: Request<Streaming<UploadArtifactRequest>>,
-    ) -> Result<Response<UploadArtifactResponse>, Status> {
+        request: Request<Streaming<pb::UploadArtifactRequest>>,
+    ) -> Result<Response<pb::UploadArtifactResponse>, Status> {
         answer!(self, upload_artifact, request)
     }
 
     async fn download_artifact(
         &self,
-        request: Request<DownloadArtifactRequest>,
-    ) -> Result<Response<BoxStream<DownloadArtifactResponse>>, Status> {
+        request: Request<pb::DownloadArtifactRequest>,
+    ) -> Result<Response<BoxStream<pb::DownloadArtifactResponse>>, Status> {
         answer!(self, download_artifact, request)
     }
 
     async fn get_asset(
         &self,
-        request: Request<GetAssetRequest>,
-    ) -> Result<Response<GetAssetResponse>, Status> {
+        request: Request<pb::GetAssetRequest>,
+    ) -> Result<Response<pb::GetAssetResponse>, Status> {
         answer!(self, get_asset, request)
     }
 
     async fn list_assets(
         &self,
-        request: Request<ListAssetsRequest>,
-    ) -> Result<Response<ListAssetsResponse>, Status> {
+        request: Request<pb::ListAssetsRequest>,
+    ) -> Result<Response<pb::ListAssetsResponse>, Status> {
         answer!(self, list_assets, request)
     }
 
     async fn get_lineage(
         &self,
-        request: Request<GetLineageRequest>,
-    ) -> Result<Response<GetLineageResponse>, Status> {
+        request: Request<pb::GetLineageRequest>,
+    ) -> Result<Response<pb::GetLineageResponse>, Status> {
         answer!(self, get_lineage, request)
     }
 
     async fn plan_run(
         &self,
-        request: Request<PlanRunRequest>,
-    ) -> Result<Response<PlanRunResponse>, Status> {
+        request: Request<pb::PlanRunRequest>,
+    ) -> Result<Response<pb::PlanRunResponse>, Status> {
         answer!(self, plan_run, request)
     }
 
     async fn get_plan(
         &self,
-        request: Request<GetPlanRequest>,
-    ) -> Result<Response<GetPlanResponse>, Status> {
+        request: Request<pb::GetPlanRequest>,
+    ) -> Result<Response<pb::GetPlanResponse>, Status> {
         answer!(self, get_plan, request)
     }
 
     async fn add_dynamic_partitions(
         &self,
-        request: Request<AddDynamicPartitionsRequest>,
-    ) -> Result<Response<AddDynamicPartitionsResponse>, Status> {
+        request: Request<pb::AddDynamicPartitionsRequest>,
+    ) -> Result<Response<pb::AddDynamicPartitionsResponse>, Status> {
         answer!(self, add_dynamic_partitions, by request)
     }
 
     async fn remove_dynamic_partitions(
         &self,
-        request: Request<RemoveDynamicPartitionsRequest>,
-    ) -> Result<Response<RemoveDynamicPartitionsResponse>, Status> {
+        request: Request<pb::RemoveDynamicPartitionsRequest>,
+    ) -> Result<Response<pb::RemoveDynamicPartitionsResponse>, Status> {
         answer!(self, remove_dynamic_partitions, by request)
     }
 
     async fn list_dynamic_partitions(
         &self,
-        request: Request<ListDynamicPartitionsRequest>,
-    ) -> Result<Response<ListDynamicPartitionsResponse>, Status> {
+        request: Request<pb::ListDynamicPartitionsRequest>,
+    ) -> Result<Response<pb::ListDynamicPartitionsResponse>, Status> {
         answer!(self, list_dynamic_partitions, request)
     }
 
     async fn make_plans(
         &self,
-        request: Request<MakePlansRequest>,
-    ) -> Result<Response<MakePlansResponse>, Status> {
+        request: Request<pb::MakePlansRequest>,
+    ) -> Result<Response<pb::MakePlansResponse>, Status> {
         answer!(self, make_plans, request)
     }
 
     async fn summarize_partitions(
         &self,
-        request: Request<SummarizePartitionsRequest>,
-    ) -> Result<Response<SummarizePartitionsResponse>, Status> {
+        request: Request<pb::SummarizePartitionsRequest>,
+    ) -> Result<Response<pb::SummarizePartitionsResponse>, Status> {
         answer!(self, summarize_partitions, request)
     }
 
     async fn find_stale_partitions(
         &self,
-        request: Request<FindStalePartitionsRequest>,
-    ) -> Result<Response<FindStalePartitionsResponse>, Status> {
+        request: Request<pb::FindStalePartitionsRequest>,
+    ) -> Result<Response<pb::FindStalePartitionsResponse>, Status> {
         answer!(self, find_stale_partitions, request)
     }
 
     async fn expand_partitions(
         &self,
-        request: Request<ExpandPartitionsRequest>,
-    ) -> Result<Response<ExpandPartitionsResponse>, Status> {
+        request: Request<pb::ExpandPartitionsRequest>,
+    ) -> Result<Response<pb::ExpandPartitionsResponse>, Status> {
         answer!(self, expand_partitions, request)
     }
 }

@@ -1,11 +1,13 @@
-//! PlanRun: what TriggerRun would do, without doing or storing it.
+//! PlanRun: returns the plan that TriggerRun would make, without storing or starting anything.
 
 use servo_mesh::{Error, Reason};
-use servo_model::plan::PlanId;
 use servo_proto::v1::{PlanRunRequest, PlanRunResponse, RunSpec};
 
-use super::context::{Planner, scope, stored, working};
-use crate::core::plan::{Order, draft};
+use super::Planner;
+use super::support::blocking::run_blocking;
+use super::support::errors::store_error;
+use super::support::parse::{parse_plan_id, plan_not_found, scope};
+use crate::core::plan::{PlanRequest, draft};
 use crate::core::{plan_diff, plan_page};
 use crate::store::{Scope, plans, statuses};
 
@@ -19,7 +21,7 @@ pub(super) async fn plan_run(
     let scope = scope(&request)?;
     let spec = request
         .spec
-        .ok_or_else(|| Error::bad_field("spec", "is missing; say what to run"))?;
+        .ok_or_else(|| Error::bad_field("spec", "is missing; name what to run"))?;
     let request_fingerprint = servo_proto::request_fingerprint(&spec)
         .map_err(|error| Error::bad_field("spec", error.to_string()))?
         .to_string();
@@ -29,46 +31,49 @@ pub(super) async fn plan_run(
         .deployment(&mut tx, &scope, &spec.deployment_id)
         .await?;
     let moment = planner.moment(&mut tx, &scope, &found.graph).await?;
-    let compared = match request.compare_plan_id.is_empty() {
-        true => None,
-        false => {
-            let id = plan_id(&request.compare_plan_id)?;
-            let plan = plans::find(&mut tx, &scope, &id).await.map_err(stored)?;
-            Some(plan.ok_or_else(|| not_found(&request.compare_plan_id))?)
-        }
+    let compared = if request.compare_plan_id.is_empty() {
+        None
+    } else {
+        let id = parse_plan_id(&request.compare_plan_id)?;
+        let plan = plans::find(&mut tx, &scope, &id)
+            .await
+            .map_err(store_error)?;
+        Some(plan.ok_or_else(|| plan_not_found(&request.compare_plan_id))?)
     };
     let (deployment_id, graph) = (found.id, found.graph);
-    let (asked, asked_scope) = (spec.clone(), scope.clone());
-    let (id, deployed) = (deployment_id.clone(), graph.clone());
-    let drafted = working(move || {
-        draft(
-            &deployed,
-            &order(&asked_scope, &id, &asked, max_tasks),
-            &moment,
-        )
+    let draft_inputs = (
+        graph.clone(),
+        scope.clone(),
+        deployment_id.clone(),
+        spec.clone(),
+    );
+    let drafted = run_blocking(move || {
+        let (graph, scope, deployment_id, spec) = draft_inputs;
+        let request = plan_request(&scope, &deployment_id, &spec, max_tasks);
+        draft(&graph, &request, &moment)
     })
     .await?;
     let drafted = drafted.map_err(|refusal| over_quota(&scope.tenant, refusal.into()))?;
-    let statuses = statuses::of_one(&mut tx, &scope, &drafted.places())
+    let statuses = statuses::of_partitions(&mut tx, &scope, &drafted.partitions())
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     drop(tx);
-    let made = working(move || {
+    let built = run_blocking(move || {
         drafted.finish(
             &graph,
-            &order(&scope, &deployment_id, &spec, max_tasks),
+            &plan_request(&scope, &deployment_id, &spec, max_tasks),
             &statuses,
         )
     });
-    let mut plan = made.await??.plan;
+    let mut plan = built.await??.plan;
     let up_to_date_count = count(plan.tasks.iter().filter(|task| task.up_to_date).count());
     let task_count = count(plan.tasks.len());
     let diff = compared.map(|before| plan_diff::diff(&before, &plan));
-    let shown = match request.max_tasks as usize {
+    let tasks_shown = match request.max_tasks as usize {
         0 => TASKS_DEFAULT,
         count => count.min(TASKS_MAX),
     };
-    plan_page::keep(&mut plan, 0..shown);
+    plan_page::keep(&mut plan, 0..tasks_shown);
     Ok(PlanRunResponse {
         plan: Some(plan),
         task_count,
@@ -78,7 +83,7 @@ pub(super) async fn plan_run(
     })
 }
 
-/// What TriggerRun lets a run of the tenant have; 0 for no cap of its own.
+/// Returns the tenant's limit that TriggerRun applies; 0 for no limit of its own.
 fn max_tasks(planner: &Planner, tenant: &str) -> Result<u32, Error> {
     match planner.max_tasks(tenant) {
         Some(0) => {
@@ -92,7 +97,7 @@ fn max_tasks(planner: &Planner, tenant: &str) -> Result<u32, Error> {
     }
 }
 
-/// Says whose limit it is.
+/// Adds the tenant whose limit was exceeded.
 fn over_quota(tenant: &str, error: Error) -> Error {
     if error.reason() != Reason::QuotaExceeded {
         return error;
@@ -101,13 +106,13 @@ fn over_quota(tenant: &str, error: Error) -> Error {
     error.over_quota(format!("tenants/{tenant}"), sentence)
 }
 
-fn order<'a>(
+fn plan_request<'a>(
     scope: &'a Scope,
     deployment_id: &'a str,
     spec: &'a RunSpec,
     max_tasks: u32,
-) -> Order<'a> {
-    Order {
+) -> PlanRequest<'a> {
+    PlanRequest {
         tenant: &scope.tenant,
         workspace: &scope.workspace,
         deployment_id,
@@ -120,18 +125,4 @@ fn order<'a>(
 
 fn count(tasks: usize) -> u32 {
     u32::try_from(tasks).unwrap_or(u32::MAX)
-}
-
-pub(super) fn plan_id(text: &str) -> Result<PlanId, Error> {
-    text.parse().map_err(|error: servo_model::ids::IdError| {
-        Error::new(Reason::PlanNotFound, error.to_string())
-    })
-}
-
-pub(super) fn not_found(plan_id: &str) -> Error {
-    let shown = &plan_id[..plan_id.floor_char_boundary(64)];
-    Error::new(
-        Reason::PlanNotFound,
-        format!("there is no plan {shown} in this workspace"),
-    )
 }

@@ -1,4 +1,4 @@
-//! RemoveDynamicPartitions: values leave a set; what was made of them stays.
+//! RemoveDynamicPartitions: removes values from a set; their materializations stay.
 
 use prost::Message;
 use servo_mesh::{Caller, Error};
@@ -7,9 +7,12 @@ use servo_proto::v1::{
     DynamicPartitionsChanged, RemoveDynamicPartitionsRequest, RemoveDynamicPartitionsResponse,
 };
 
-use super::add_dynamic_partitions::{check, events, keep_answer};
-use super::context::{Planner, actor, appended, event_id, scope, stored};
-use super::deploy::Once;
+use super::Planner;
+use super::support::dynamic_sets::{change_events, check_change};
+use super::support::errors::{append_error, store_error};
+use super::support::events::{actor, event_id};
+use super::support::idempotency::RequestKey;
+use super::support::parse::scope;
 use crate::store::sets;
 use crate::store::sets::Set;
 
@@ -19,7 +22,7 @@ pub(super) async fn remove_dynamic_partitions(
     request: RemoveDynamicPartitionsRequest,
 ) -> Result<RemoveDynamicPartitionsResponse, Error> {
     let scope = scope(&request)?;
-    let once = Once {
+    let request_key = RequestKey {
         body: Digest::of(
             [
                 b"RemoveDynamicPartitions",
@@ -29,17 +32,17 @@ pub(super) async fn remove_dynamic_partitions(
         ),
         request_id: request.request_id,
     };
-    check(&once.request_id, &request.set, &request.values)?;
+    check_change(&request_key.request_id, &request.set, &request.values)?;
     let mut tx = planner.begin(&scope).await?;
     let set = sets::lock(&mut tx, &scope, &request.set)
         .await
-        .map_err(stored)?;
-    if let Some(answer) = once.first_answer(&mut tx, &scope).await? {
+        .map_err(store_error)?;
+    if let Some(answer) = request_key.first_answer(&mut tx, &scope).await? {
         return Ok(answer);
     }
     let mut removed = sets::remove(&mut tx, &scope, &request.set, &request.values)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     removed.sort_unstable();
     let count = i64::try_from(removed.len()).unwrap_or(i64::MAX);
     let change = |values: Vec<String>, version: i64| DynamicPartitionsChanged {
@@ -49,22 +52,22 @@ pub(super) async fn remove_dynamic_partitions(
         removed: values,
         changed_by: Some(actor(caller, "")),
     };
-    let events = events(&scope, set.version, removed, change);
+    let events = change_events(&scope, set.version, removed, change);
     let version = set.version + i64::try_from(events.len()).unwrap_or(0);
     let changed = Set {
         version,
         value_count: set.value_count - count,
         ..set
     };
-    sets::change(&mut tx, &scope, &request.set, changed)
+    sets::update(&mut tx, &scope, &request.set, changed)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let answer = RemoveDynamicPartitionsResponse {
         removed: u32::try_from(count).unwrap_or(u32::MAX),
         accepted_event_id: events.last().map(event_id).unwrap_or_default(),
     };
-    keep_answer(&mut tx, &scope, &once, &answer).await?;
-    tx.append(&events).await.map_err(appended)?;
-    tx.commit().await.map_err(stored)?;
+    request_key.store_answer(&mut tx, &scope, &answer).await?;
+    tx.append(&events).await.map_err(append_error)?;
+    tx.commit().await.map_err(store_error)?;
     Ok(answer)
 }

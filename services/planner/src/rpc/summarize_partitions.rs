@@ -1,4 +1,5 @@
-//! SummarizePartitions: how many partitions of an asset are in each state, and stretches of neighbours.
+//! SummarizePartitions: counts an asset's partitions by state and returns ranges of neighbouring
+//! partitions.
 
 use std::sync::Arc;
 
@@ -6,9 +7,11 @@ use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
 use servo_proto::v1::{SummarizePartitionsRequest, SummarizePartitionsResponse};
 
-use super::context::{Planner, scope, working};
-use super::survey::survey;
-use crate::core::survey::summary;
+use super::Planner;
+use super::support::asset_partitions::load_asset_partitions;
+use super::support::blocking::run_blocking;
+use super::support::parse::scope;
+use crate::core::asset_partitions::summarize;
 
 pub(super) async fn summarize_partitions(
     planner: &Planner,
@@ -20,24 +23,27 @@ pub(super) async fn summarize_partitions(
     let mut tx = planner.begin(&scope).await?;
     let graph = planner.deployment(&mut tx, &scope, "").await?.graph;
     let asset = graph.find(&key).ok_or_else(|| {
-        let offer = graph.did_you_mean(&request.asset_key);
+        let suggestion = graph.did_you_mean(&request.asset_key);
         Error::new(
             Reason::AssetNotFound,
-            format!("the deployment has no asset `{}`{offer}", request.asset_key),
+            format!(
+                "the deployment has no asset `{}`{suggestion}",
+                request.asset_key
+            ),
         )
     })?;
     let moment = Arc::new(planner.moment(&mut tx, &scope, &graph).await?);
     drop(tx);
-    let mut survey = survey(planner, &scope, &graph, &moment, asset).await?;
-    working(move || {
-        let known = survey.states();
+    let mut partitions = load_asset_partitions(planner, &scope, &graph, &moment, asset).await?;
+    run_blocking(move || {
+        let known = partitions.states();
         let live: Vec<u64> = request
             .in_progress
             .iter()
-            .filter_map(|key| survey.order.place(key))
+            .filter_map(|key| partitions.order.index_of(key))
             .collect();
-        summary(
-            &survey.order,
+        summarize(
+            &partitions.order,
             known,
             &live,
             request.max_stretches.max(1) as usize,

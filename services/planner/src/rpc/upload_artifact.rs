@@ -1,12 +1,13 @@
-//! UploadArtifact: stores bytes under their digest, whole or not at all.
+//! UploadArtifact: stores bytes under their digest, completely or not at all.
 
 use servo_mesh::{Error, Reason};
 use servo_model::Digest;
 use servo_proto::v1::{ArtifactKind, UploadArtifactRequest, UploadArtifactResponse};
 use tonic::{Status, Streaming};
-use tracing::error;
 
-use super::context::{Planner, scope, stored};
+use super::Planner;
+use super::support::errors::{artifact_error, store_error};
+use super::support::parse::scope;
 use crate::artifacts::Upload;
 use crate::store::{Scope, artifacts};
 
@@ -25,12 +26,12 @@ pub(super) async fn upload_artifact(
     };
     let first = messages.message().await?.ok_or_else(missing)?;
     let scope = scope(&first)?;
-    let (digest, kind) = head(&first)?;
+    let (digest, kind) = parse_head(&first)?;
     let dir = planner.artifacts()?;
-    let mut upload = dir.begin(&scope).await.map_err(failed)?;
+    let mut upload = dir.begin(&scope).await.map_err(artifact_error)?;
     let mut next = Some(first);
     while let Some(message) = next {
-        take(&mut upload, &scope, &message).await?;
+        write_chunk(&mut upload, &scope, &message).await?;
         next = messages.message().await?;
     }
     let found = upload.digest();
@@ -42,13 +43,13 @@ pub(super) async fn upload_artifact(
     upload
         .finish(&dir.path(&scope, &digest))
         .await
-        .map_err(failed)?;
+        .map_err(artifact_error)?;
     let mut tx = planner.begin(&scope).await?;
     let size = i64::try_from(byte_size).unwrap_or(i64::MAX);
-    let new = artifacts::keep(&mut tx, &scope, &digest, kind, size)
+    let new = artifacts::insert(&mut tx, &scope, &digest, kind, size)
         .await
-        .map_err(stored)?;
-    tx.commit().await.map_err(stored)?;
+        .map_err(store_error)?;
+    tx.commit().await.map_err(store_error)?;
     Ok(UploadArtifactResponse {
         digest: digest.to_string(),
         byte_size,
@@ -56,7 +57,7 @@ pub(super) async fn upload_artifact(
     })
 }
 
-fn head(first: &UploadArtifactRequest) -> Result<(Digest, i16), Error> {
+fn parse_head(first: &UploadArtifactRequest) -> Result<(Digest, i16), Error> {
     let digest = first
         .digest
         .parse()
@@ -69,11 +70,11 @@ fn head(first: &UploadArtifactRequest) -> Result<(Digest, i16), Error> {
     let kind = kind.and_then(|kind| i16::try_from(kind as i32).ok());
     Ok((
         digest,
-        kind.ok_or_else(|| Error::bad_field("kind", "is missing; say what the artifact is"))?,
+        kind.ok_or_else(|| Error::bad_field("kind", "is missing; name the kind of the artifact"))?,
     ))
 }
 
-async fn take(
+async fn write_chunk(
     upload: &mut Upload,
     scope: &Scope,
     message: &UploadArtifactRequest,
@@ -97,13 +98,5 @@ async fn take(
             format!("the artifact has {total} bytes or more, {ARTIFACT_BYTES_MAX} are allowed");
         return Err(Error::new(Reason::MessageTooLarge, sentence));
     }
-    upload.write(&message.chunk).await.map_err(failed)
-}
-
-pub(super) fn failed(failure: std::io::Error) -> Error {
-    error!(%failure, "the artifact directory cannot be used");
-    Error::new(
-        Reason::DependencyUnavailable,
-        "the artifact directory cannot be used just now; try again",
-    )
+    upload.write(&message.chunk).await.map_err(artifact_error)
 }

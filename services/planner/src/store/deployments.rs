@@ -1,4 +1,4 @@
-//! Manifests, deployments, and which one is current.
+//! Manifests, deployments, and the current deployment of each workspace.
 
 use prost::Message;
 use servo_model::{DeploymentId, Digest};
@@ -8,14 +8,14 @@ use uuid::Uuid;
 
 use super::{Scope, scoped};
 
-/// What a workspace has now; version 0 before its first deployment.
+/// The current deployment of a workspace; version 0 before the first one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Current {
     pub(crate) version: i64,
     pub(crate) digest: Option<Digest>,
 }
 
-/// A row of `planner.deployments`, and the version that is current.
+/// A row of `planner.deployments` and the current version of the workspace.
 #[derive(Debug)]
 pub(crate) struct DeploymentRow {
     pub(crate) version: i64,
@@ -42,9 +42,9 @@ impl DeploymentRow {
         digest(&self.digest)
     }
 
-    /// The message, with what the columns say filled in.
+    /// Returns the message with the values of the columns filled in.
     pub(crate) fn message(&self) -> Result<Deployment, StoreError> {
-        let stored = Deployment::decode(self.deployment.as_slice()).map_err(broken)?;
+        let stored = Deployment::decode(self.deployment.as_slice()).map_err(decode_error)?;
         Ok(complete(
             stored,
             self.version,
@@ -54,7 +54,7 @@ impl DeploymentRow {
     }
 }
 
-/// A stored deployment with its version, time and whether it is current.
+/// Adds the version, time and currentness to a stored deployment.
 pub(crate) fn complete(
     stored: Deployment,
     version: i64,
@@ -101,39 +101,53 @@ fn current((version, stored): (i64, Option<Vec<u8>>)) -> Result<Current, StoreEr
     })
 }
 
-/// Stores a deployment and makes it the current one, under the lock of [`lock_current`].
-pub(crate) async fn keep(
+/// Stores a manifest unless its digest is already stored.
+pub(crate) async fn insert_manifest(
+    tx: &mut Tx,
+    scope: &Scope,
+    digest: &Digest,
+    manifest: &Manifest,
+) -> Result<(), StoreError> {
+    let statement = scoped!("insert_manifest", scope)
+        .bind(digest.as_bytes().as_slice())
+        .bind(manifest.encode_to_vec());
+    tx.execute(statement).await.map(drop)
+}
+
+/// Stores a deployment and returns when it was created.
+pub(crate) async fn insert(
     tx: &mut Tx,
     scope: &Scope,
     id: &DeploymentId,
     version: i64,
-    manifest: (&Digest, Vec<u8>),
+    digest: &Digest,
     deployment: &Deployment,
 ) -> Result<Timestamp, StoreError> {
-    let (digest, manifest) = manifest;
-    let (id, digest) = (
-        Uuid::from_bytes(*id.as_bytes()),
-        digest.as_bytes().as_slice(),
-    );
-    tx.execute(scoped!("keep_manifest", scope).bind(digest).bind(manifest))
-        .await?;
-    let statement = scoped!("keep_deployment", scope)
-        .bind(id)
+    let statement = scoped!("insert_deployment", scope)
+        .bind(Uuid::from_bytes(*id.as_bytes()))
         .bind(version)
-        .bind(digest)
+        .bind(digest.as_bytes().as_slice())
         .bind(deployment.encode_to_vec());
     let (created_at,): (Timestamp,) = tx.one(statement).await?;
-    tx.execute(
-        scoped!("set_current", scope)
-            .bind(version)
-            .bind(id)
-            .bind(digest),
-    )
-    .await?;
     Ok(created_at)
 }
 
-/// Without an id the current one.
+/// Makes a deployment the current one, under the lock of [`lock_current`].
+pub(crate) async fn set_current(
+    tx: &mut Tx,
+    scope: &Scope,
+    id: &DeploymentId,
+    version: i64,
+    digest: &Digest,
+) -> Result<(), StoreError> {
+    let statement = scoped!("set_current", scope)
+        .bind(version)
+        .bind(Uuid::from_bytes(*id.as_bytes()))
+        .bind(digest.as_bytes().as_slice());
+    tx.execute(statement).await.map(drop)
+}
+
+/// Finds a deployment by id, or the current one without an id.
 pub(crate) async fn find(
     tx: &mut Tx,
     scope: &Scope,
@@ -146,7 +160,7 @@ pub(crate) async fn find(
     Ok(row.map(DeploymentRow::new))
 }
 
-/// Those below a version, newest first.
+/// Lists deployments below a version, newest first.
 pub(crate) async fn list(
     tx: &mut Tx,
     scope: &Scope,
@@ -159,18 +173,19 @@ pub(crate) async fn list(
     Ok(rows.into_iter().map(DeploymentRow::new).collect())
 }
 
-pub(crate) async fn manifest(
+pub(crate) async fn find_manifest(
     tx: &mut Tx,
     scope: &Scope,
     digest: &Digest,
 ) -> Result<Manifest, StoreError> {
     let statement = scoped!("find_manifest", scope).bind(digest.as_bytes().as_slice());
     let (bytes,): (Vec<u8>,) = tx.one(statement).await?;
-    Manifest::decode(bytes.as_slice()).map_err(broken)
+    Manifest::decode(bytes.as_slice()).map_err(decode_error)
 }
 
-/// For each place the deployment that is meant, where there is one.
-pub(crate) async fn find_ordered(
+/// Returns the deployment of each (scope, id) pair, where one exists; without an id the current
+/// one.
+pub(crate) async fn find_many(
     store: &LoopStore,
     scopes: &[Scope],
     ids: Vec<Option<DeploymentId>>,
@@ -180,14 +195,14 @@ pub(crate) async fn find_ordered(
         .into_iter()
         .map(|id| id.map(|id| Uuid::from_bytes(*id.as_bytes())))
         .collect();
-    let statement = query(include_str!("sql/find_ordered.sql"))
+    let statement = query(include_str!("sql/find_deployments.sql"))
         .bind(tenants)
         .bind(workspaces)
         .bind(ids);
     let rows: Vec<(i64, Uuid, Vec<u8>)> = store.all(statement).await?;
     let mut found = vec![None; scopes.len()];
-    for (place, id, stored) in rows {
-        let at = usize::try_from(place - 1).unwrap_or(usize::MAX);
+    for (position, id, stored) in rows {
+        let at = usize::try_from(position - 1).unwrap_or(usize::MAX);
         if let Some(slot) = found.get_mut(at) {
             *slot = Some((DeploymentId::from_bytes(*id.as_bytes()), digest(&stored)?));
         }
@@ -195,27 +210,27 @@ pub(crate) async fn find_ordered(
     Ok(found)
 }
 
-/// The manifests of these digests, in any order.
-pub(crate) async fn manifests(
+/// Returns the manifests of these digests in any order.
+pub(crate) async fn find_manifests(
     store: &LoopStore,
-    wanted: &[(Scope, Digest)],
+    digests: &[(Scope, Digest)],
 ) -> Result<Vec<Manifest>, StoreError> {
-    let (tenants, workspaces) = columns(wanted.iter().map(|(scope, _)| scope));
-    let digests: Vec<Vec<u8>> = wanted
+    let (tenants, workspaces) = columns(digests.iter().map(|(scope, _)| scope));
+    let bytes: Vec<Vec<u8>> = digests
         .iter()
         .map(|(_, digest)| digest.as_bytes().to_vec())
         .collect();
     let statement = query(include_str!("sql/find_manifests.sql"))
         .bind(tenants)
         .bind(workspaces)
-        .bind(digests);
+        .bind(bytes);
     let rows: Vec<(Vec<u8>,)> = store.all(statement).await?;
     rows.iter()
-        .map(|(bytes,)| Manifest::decode(bytes.as_slice()).map_err(broken))
+        .map(|(bytes,)| Manifest::decode(bytes.as_slice()).map_err(decode_error))
         .collect()
 }
 
-/// Scopes as two columns to unnest.
+/// Returns scopes as two columns for `unnest`.
 pub(super) fn columns<'a>(
     scopes: impl IntoIterator<Item = &'a Scope>,
 ) -> (Vec<String>, Vec<String>) {
@@ -226,10 +241,10 @@ pub(super) fn columns<'a>(
 }
 
 fn digest(bytes: &[u8]) -> Result<Digest, StoreError> {
-    let bytes = <[u8; 32]>::try_from(bytes).map_err(broken)?;
+    let bytes = <[u8; 32]>::try_from(bytes).map_err(decode_error)?;
     Ok(Digest::from_bytes(bytes))
 }
 
-pub(super) fn broken(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
+pub(super) fn decode_error(error: impl std::error::Error + Send + Sync + 'static) -> StoreError {
     StoreError::Database(sqlx::Error::Decode(Box::new(error)))
 }

@@ -1,4 +1,5 @@
-//! The planner's rows. One function per statement; a statement stands in its file under `sql/`.
+//! Reads and writes the planner's rows: one function per statement, each statement in its file
+//! under `sql/`.
 
 pub(crate) mod artifacts;
 pub(crate) mod deployments;
@@ -7,14 +8,15 @@ pub(crate) mod requests;
 pub(crate) mod sets;
 pub(crate) mod statuses;
 
-/// Whose rows: every table of the planner begins with these two.
+/// The tenant and workspace that own a row; they are the first two columns of every table of the
+/// planner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scope {
     pub(crate) tenant: String,
     pub(crate) workspace: String,
 }
 
-/// A statement from its file, with the scope bound first.
+/// Builds a statement from its file and binds the scope first.
 macro_rules! scoped {
     ($name:literal, $scope:expr) => {
         servo_store::query(include_str!(concat!("sql/", $name, ".sql")))

@@ -1,11 +1,11 @@
-//! Plans by their ids.
+//! Plans by id.
 
 use prost::Message;
 use servo_model::plan::PlanId;
 use servo_proto::v1::Plan;
 use servo_store::{LoopStore, StoreError, Tx, query};
 
-use super::deployments::{broken, columns};
+use super::deployments::{columns, decode_error};
 use super::{Scope, scoped};
 
 /// A plan to store.
@@ -15,8 +15,9 @@ pub(crate) struct NewPlan {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Stores all of them in one statement. Sorted, so that two callers with the same plans cannot wait for each other.
-pub(crate) async fn keep(store: &LoopStore, mut plans: Vec<NewPlan>) -> Result<(), StoreError> {
+/// Stores plans in one statement. They are sorted, so that two callers with the same plans cannot
+/// deadlock.
+pub(crate) async fn insert(store: &LoopStore, mut plans: Vec<NewPlan>) -> Result<(), StoreError> {
     plans.sort_unstable_by(|a, b| {
         (&a.scope.tenant, &a.scope.workspace, a.id).cmp(&(
             &b.scope.tenant,
@@ -34,7 +35,7 @@ pub(crate) async fn keep(store: &LoopStore, mut plans: Vec<NewPlan>) -> Result<(
         .map(|plan| plan.id.digest().as_bytes().to_vec())
         .collect();
     let bytes: Vec<Vec<u8>> = plans.into_iter().map(|plan| plan.bytes).collect();
-    let statement = query(include_str!("sql/keep_plans.sql"))
+    let statement = query(include_str!("sql/insert_plans.sql"))
         .bind(tenants)
         .bind(workspaces)
         .bind(ids)
@@ -49,6 +50,6 @@ pub(crate) async fn find(
 ) -> Result<Option<Plan>, StoreError> {
     let statement = scoped!("find_plan", scope).bind(id.digest().as_bytes().as_slice());
     let row: Option<(Vec<u8>,)> = tx.optional(statement).await?;
-    row.map(|(bytes,)| Plan::decode(bytes.as_slice()).map_err(broken))
+    row.map(|(bytes,)| Plan::decode(bytes.as_slice()).map_err(decode_error))
         .transpose()
 }

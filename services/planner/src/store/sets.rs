@@ -9,7 +9,7 @@ use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
 use super::deployments::columns;
 use super::{Scope, scoped};
 
-/// A set under its lock.
+/// The row of a locked set.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Set {
     pub(crate) version: i64,
@@ -33,19 +33,19 @@ pub(crate) async fn lock(tx: &mut Tx, scope: &Scope, set: &str) -> Result<Set, S
     })
 }
 
-pub(crate) async fn change(
+pub(crate) async fn update(
     tx: &mut Tx,
     scope: &Scope,
     name: &str,
     set: Set,
 ) -> Result<(), StoreError> {
-    let statement = scoped!("change_set", scope).bind(name).bind(set.version);
+    let statement = scoped!("update_set", scope).bind(name).bind(set.version);
     tx.execute(statement.bind(set.last_ordinal).bind(set.value_count))
         .await
         .map(drop)
 }
 
-/// Answers those that were new.
+/// Adds values and returns those that were new.
 pub(crate) async fn add(
     tx: &mut Tx,
     scope: &Scope,
@@ -61,7 +61,7 @@ pub(crate) async fn add(
     Ok(rows.into_iter().map(|(value,)| value).collect())
 }
 
-/// Answers those that were there.
+/// Removes values and returns those that existed.
 pub(crate) async fn remove(
     tx: &mut Tx,
     scope: &Scope,
@@ -104,7 +104,7 @@ pub(crate) async fn count(tx: &mut Tx, scope: &Scope, set: &str) -> Result<i64, 
     Ok(row.map_or(0, |(count,)| count))
 }
 
-/// All values of several sets of one workspace, by the set's name.
+/// Returns all values of several sets of one workspace, by set name.
 pub(crate) async fn values(
     tx: &mut Tx,
     scope: &Scope,
@@ -128,24 +128,24 @@ pub(crate) async fn values(
 
 type Row = (i64, String, String);
 
-/// The values of each (workspace, set), in the order of asking.
+/// Returns the values of each (scope, set) pair, in the same order.
 pub(crate) async fn values_of_many(
     store: &LoopStore,
-    wanted: &[(Scope, String)],
+    scoped_sets: &[(Scope, String)],
 ) -> Result<Vec<ValueList>, StoreError> {
-    if wanted.is_empty() {
+    if scoped_sets.is_empty() {
         return Ok(Vec::new());
     }
-    let (tenants, workspaces) = columns(wanted.iter().map(|(scope, _)| scope));
-    let sets: Vec<String> = wanted.iter().map(|(_, set)| set.clone()).collect();
+    let (tenants, workspaces) = columns(scoped_sets.iter().map(|(scope, _)| scope));
+    let sets: Vec<String> = scoped_sets.iter().map(|(_, set)| set.clone()).collect();
     let statement = query(include_str!("sql/find_sets.sql"))
         .bind(tenants)
         .bind(workspaces)
         .bind(sets);
     let rows: Vec<Row> = store.all(statement).await?;
-    let mut lists: Vec<Vec<PartitionValue>> = vec![Vec::new(); wanted.len()];
-    for (place, _, value) in rows {
-        let at = usize::try_from(place - 1).unwrap_or(usize::MAX);
+    let mut lists: Vec<Vec<PartitionValue>> = vec![Vec::new(); scoped_sets.len()];
+    for (position, _, value) in rows {
+        let at = usize::try_from(position - 1).unwrap_or(usize::MAX);
         if let Some(list) = lists.get_mut(at) {
             list.push(PartitionValue::Text(value));
         }

@@ -1,4 +1,4 @@
-//! What the scheduler knows of partitions, read by grant.
+//! The state of partitions, read from the scheduler's tables by grant.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use servo_model::states::{MaterializationState, TaskState};
 use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
 
 use super::{Scope, scoped};
-use crate::core::freshness::{Place, Status, Statuses, Version};
-use crate::core::survey::{Known, Made};
+use crate::core::asset_partitions::{AttemptedPartition, PromotedVersion};
+use crate::core::freshness::{PartitionRef, Status, Statuses, Version};
 
 type Row = (
     i64,
@@ -18,76 +18,83 @@ type Row = (
 );
 
 macro_rules! select {
-    ($wanted:expr) => {
+    ($requested:expr) => {
         query(include_str!("sql/partition_statuses.sql"))
             .bind(
-                $wanted
+                $requested
                     .iter()
                     .map(|(scope, _)| scope.tenant.as_str())
                     .collect::<Vec<_>>(),
             )
             .bind(
-                $wanted
+                $requested
                     .iter()
                     .map(|(scope, _)| scope.workspace.as_str())
                     .collect::<Vec<_>>(),
             )
             .bind(
-                $wanted
+                $requested
                     .iter()
-                    .map(|(_, place)| place.0.as_str())
+                    .map(|(_, partition)| partition.0.as_str())
                     .collect::<Vec<_>>(),
             )
             .bind(
-                $wanted
+                $requested
                     .iter()
-                    .map(|(_, place)| place.1.as_str())
+                    .map(|(_, partition)| partition.1.as_str())
                     .collect::<Vec<_>>(),
             )
     };
 }
 
-/// Of one plan.
-pub(crate) async fn of_one(
+/// Returns the state of partitions of one workspace; partitions without an attempt have no entry.
+pub(crate) async fn of_partitions(
     tx: &mut Tx,
     scope: &Scope,
-    places: &[Place],
+    partitions: &[PartitionRef],
 ) -> Result<Statuses, StoreError> {
-    if places.is_empty() {
+    if partitions.is_empty() {
         return Ok(Statuses::new());
     }
-    let wanted: Vec<(&Scope, &Place)> = places.iter().map(|place| (scope, place)).collect();
-    let rows: Vec<Row> = tx.all(select!(wanted)).await?;
+    let requested: Vec<(&Scope, &PartitionRef)> = partitions
+        .iter()
+        .map(|partition| (scope, partition))
+        .collect();
+    let rows: Vec<Row> = tx.all(select!(requested)).await?;
     Ok(rows
         .into_iter()
-        .filter_map(|row| Some(((*wanted.get(index(&row)?)?.1).clone(), status(row))))
+        .filter_map(|row| Some(((*requested.get(index(&row)?)?.1).clone(), status(row))))
         .collect())
 }
 
-/// Of many plans, each as a list of its own; no statement when all of them are empty.
-pub(crate) async fn of_many(
+/// Returns the state of the partitions of each plan. Runs no statement when all lists are empty.
+pub(crate) async fn of_plans(
     loops: &LoopStore,
-    plans: &[(&Scope, Vec<Place>)],
+    plans: &[(&Scope, Vec<PartitionRef>)],
 ) -> Result<Vec<Statuses>, StoreError> {
     let numbered = (0usize..).zip(plans);
-    let (plan_of, wanted): (Vec<usize>, Vec<(&Scope, &Place)>) = numbered
-        .flat_map(|(plan, (scope, places))| places.iter().map(move |place| (plan, (*scope, place))))
+    let (plan_of, requested): (Vec<usize>, Vec<(&Scope, &PartitionRef)>) = numbered
+        .flat_map(|(plan, (scope, partitions))| {
+            partitions
+                .iter()
+                .map(move |partition| (plan, (*scope, partition)))
+        })
         .unzip();
     let mut statuses = vec![Statuses::new(); plans.len()];
-    if wanted.is_empty() {
+    if requested.is_empty() {
         return Ok(statuses);
     }
-    let rows: Vec<Row> = loops.all(select!(wanted)).await?;
+    let rows: Vec<Row> = loops.all(select!(requested)).await?;
     for row in rows {
-        let Some(index) = index(&row).filter(|index| *index < wanted.len()) else {
+        let Some(index) = index(&row).filter(|index| *index < requested.len()) else {
             continue;
         };
-        statuses[plan_of[index]].insert(wanted[index].1.clone(), status(row));
+        statuses[plan_of[index]].insert(requested[index].1.clone(), status(row));
     }
     Ok(statuses)
 }
 
-/// Postgres counts from 1.
+/// Positions from `WITH ORDINALITY` start at 1.
 fn index(row: &Row) -> Option<usize> {
     usize::try_from(row.0 - 1).ok()
 }
@@ -99,16 +106,17 @@ fn status((_, recorded_at, readable_at, code, attempt): Row) -> Status {
         code: code.unwrap_or_default(),
     };
     Status {
-        made: recorded_at.zip(readable_at).map(version),
+        promoted: recorded_at.zip(readable_at).map(version),
         failed: attempt == TaskState::Failed.code(),
     }
 }
 
-/// Partitions that a deployment looks at. Who has more has very many, and nobody waits for the exact number.
+/// Limit for the partitions that a deployment counts. Beyond it the exact number does not matter to
+/// the user and would take too long.
 const COUNTED_MAX: i64 = 200_000;
 
-/// How many partitions of these assets hold data of another code version than the one named with each, as far as anybody
-/// wants to know.
+/// Counts the partitions of these assets whose data was made by another code version than the one
+/// given with each asset, among at most `COUNTED_MAX` partitions.
 pub(crate) async fn count_stale(
     tx: &mut Tx,
     scope: &Scope,
@@ -129,11 +137,11 @@ pub(crate) async fn count_stale(
     Ok(count.unsigned_abs())
 }
 
-/// What one statement reads of an asset.
+/// Partitions that one statement reads.
 const PARTITIONS_PER_READ: i64 = 20_000;
 
-/// Keys, when each version was recorded, whether it is by this code, how the newest attempt ended and whether its output
-/// waits for a decision. Nothing at all when there are none.
+/// Keys, times of the versions, whether the code is the same, states of the newest attempts, and
+/// whether their outputs are quarantined. All are `None` without rows.
 type Columns = (
     Option<Vec<String>>,
     Option<Vec<Option<Timestamp>>>,
@@ -142,13 +150,14 @@ type Columns = (
     Option<Vec<bool>>,
 );
 
-/// Of all partitions of an asset that were ever tried, also those that exist no more. `each` hears of them by their keys.
+/// Calls `each` with every partition of an asset that was ever attempted, including those that no
+/// longer exist.
 pub(crate) async fn of_asset(
     tx: &mut Tx,
     scope: &Scope,
     asset: &str,
     code_version: &str,
-    mut each: impl FnMut(&str, Known),
+    mut each: impl FnMut(&str, AttemptedPartition),
 ) -> Result<(), StoreError> {
     let approved = approved(tx, scope, asset).await?;
     let mut from = String::new();
@@ -163,36 +172,36 @@ pub(crate) async fn of_asset(
             .bind(TaskState::Succeeded.code())
             .bind(MaterializationState::Quarantined.code());
         let columns: Vec<Columns> = tx.all(select).await?;
-        let Some((Some(keys), Some(recorded), Some(code), Some(attempts), Some(waits))) =
+        let Some((Some(keys), Some(recorded), Some(same_code), Some(attempts), Some(quarantined))) =
             columns.into_iter().next()
         else {
             return Ok(());
         };
         for (index, key) in keys.iter().enumerate() {
-            let made = recorded[index].map(|recorded_at| Made {
+            let promoted = recorded[index].map(|recorded_at| PromotedVersion {
                 recorded_at: recorded_at.unix_us(),
                 readable_at: approved.get(key).copied().unwrap_or(recorded_at).unix_us(),
-                same_code: code[index],
+                same_code: same_code[index],
             });
             let failed = attempts[index] == TaskState::Failed.code();
             each(
                 key,
-                Known {
-                    made,
+                AttemptedPartition {
+                    promoted,
                     failed,
-                    quarantined: waits[index],
+                    quarantined: quarantined[index],
                 },
             );
         }
         if (keys.len() as i64) < PARTITIONS_PER_READ {
             return Ok(());
         }
-        // The least text behind the last key.
+        // The smallest text greater than the last key, because Postgres text cannot contain NUL.
         from = keys.into_iter().max().unwrap_or_default() + "\u{1}";
     }
 }
 
-/// Since when readers get those that were approved, by partition.
+/// Returns when each approved version became readable, by partition.
 async fn approved(
     tx: &mut Tx,
     scope: &Scope,

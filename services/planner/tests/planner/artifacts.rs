@@ -41,7 +41,7 @@ fn download(tenant: &str, digest: &str, offset: u64) -> DownloadArtifactRequest 
 }
 
 #[tokio::test]
-async fn what_is_uploaded_comes_back_to_its_own_tenant() {
+async fn an_uploaded_artifact_is_downloaded_by_its_own_tenant_only() {
     let world = World::start().await;
     let (head, tail) = (vec![1u8; 1 << 20], vec![2u8; 1000]);
     let digest = Digest::of([head.as_slice(), tail.as_slice()].concat()).to_string();
@@ -85,7 +85,7 @@ async fn what_is_uploaded_comes_back_to_its_own_tenant() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_what_they_claim_are_not_kept() {
+async fn bytes_with_another_digest_are_not_stored() {
     let world = World::start().await;
     let (digest, archive) = (
         Digest::of("something else").to_string(),
@@ -123,7 +123,7 @@ async fn bytes_that_are_not_what_they_claim_are_not_kept() {
 }
 
 #[tokio::test]
-async fn code_must_be_there_before_it_is_deployed() {
+async fn code_must_be_uploaded_before_it_is_deployed() {
     let world = World::start().await;
     let digest = Digest::of("code").to_string();
     let mut manifest = chain();
@@ -149,7 +149,7 @@ async fn code_must_be_there_before_it_is_deployed() {
 }
 
 #[tokio::test]
-async fn a_manifest_may_come_as_an_artifact() {
+async fn a_manifest_can_be_deployed_from_an_artifact() {
     let world = World::start().await;
     let json = br#"{"format": 1, "assets": [{"key": "n/a", "source": true}]}"#;
     let digest = Digest::of(json).to_string();
@@ -193,6 +193,6 @@ async fn a_manifest_may_come_as_an_artifact() {
     refused(
         client.deploy(by_user(broken)).await,
         Reason::ManifestInvalid,
-        "no JSON form",
+        "is not valid JSON of servo.v1.Manifest",
     );
 }

@@ -48,7 +48,8 @@ async fn a_deployment_is_stored_once_and_read_back() {
     assert_eq!(first.diff.as_ref().unwrap().changes.len(), 3);
     assert_eq!(world.count("events").await, 1);
 
-    // A repeat gets the first answer and changes nothing; another body under the same id is refused.
+    // A repeated request gets the first answer and changes nothing; another body under the same id
+    // is refused.
     assert_eq!(
         client.deploy(by_user(request)).await.unwrap().into_inner(),
         first
@@ -67,10 +68,10 @@ async fn a_deployment_is_stored_once_and_read_back() {
         (1, 1)
     );
 
-    // Equal content in another order is the same manifest and a further version.
-    let mut turned = chain();
-    turned.assets.reverse();
-    let second = world.deploy(turned).await;
+    // Equal content in another order is the same manifest but a new version.
+    let mut reordered = chain();
+    reordered.assets.reverse();
+    let second = world.deploy(reordered).await;
     assert_eq!(second.deployment.as_ref().unwrap().version, 2);
     assert_eq!(
         second.deployment.as_ref().unwrap().manifest_digest,
@@ -101,7 +102,7 @@ async fn a_deployment_is_stored_once_and_read_back() {
 }
 
 #[tokio::test]
-async fn validating_changes_nothing_and_tells_the_difference() {
+async fn validate_only_returns_the_diff_and_changes_nothing() {
     let world = World::start().await;
     world.deploy(chain()).await;
     let mut changed = chain();
@@ -118,12 +119,12 @@ async fn validating_changes_nothing_and_tells_the_difference() {
         .unwrap()
         .into_inner();
     let changes = answer.diff.unwrap().changes;
-    let told: Vec<(&str, ChangeKind)> = changes
+    let summary: Vec<(&str, ChangeKind)> = changes
         .iter()
         .map(|c| (c.key.as_str(), c.change()))
         .collect();
     assert_eq!(
-        told,
+        summary,
         [("n/a", ChangeKind::Changed), ("n/c", ChangeKind::Removed)]
     );
     assert_eq!(changes[0].fields[0].path, "priority");
@@ -138,7 +139,7 @@ async fn validating_changes_nothing_and_tells_the_difference() {
 }
 
 #[tokio::test]
-async fn every_fault_comes_back_with_its_path_and_nothing_is_stored() {
+async fn all_faults_are_returned_with_their_paths_and_nothing_is_stored() {
     let world = World::start().await;
     let mut client = world.client();
     let broken = manifest(vec![
@@ -165,16 +166,16 @@ async fn every_fault_comes_back_with_its_path_and_nothing_is_stored() {
         ]
     );
 
-    let circle = manifest(vec![asset("n/a", &["n/b"]), asset("n/b", &["n/a"])]);
-    let circle = client.deploy(by_user(deploy_request("r", circle))).await;
-    refused(circle, Reason::CycleDetected, "n/a -> n/b -> n/a");
-    let itself = client
+    let cycle = manifest(vec![asset("n/a", &["n/b"]), asset("n/b", &["n/a"])]);
+    let cycle = client.deploy(by_user(deploy_request("r", cycle))).await;
+    refused(cycle, Reason::CycleDetected, "n/a -> n/b -> n/a");
+    let self_dependency = client
         .deploy(by_user(deploy_request(
             "r",
             manifest(vec![asset("n/a", &["n/a"])]),
         )))
         .await;
-    refused(itself, Reason::CycleDetected, "n/a -> n/a");
+    refused(self_dependency, Reason::CycleDetected, "n/a -> n/a");
     let mut long = chain();
     long.assets[0].description = "x".repeat(1 << 20);
     refused(
@@ -187,12 +188,12 @@ async fn every_fault_comes_back_with_its_path_and_nothing_is_stored() {
         Reason::RequestIdRequired,
         "request_id",
     );
-    let nothing = DeployRequest {
+    let without_manifest = DeployRequest {
         source: None,
         ..deploy_request("r", chain())
     };
     refused(
-        client.deploy(by_user(nothing)).await,
+        client.deploy(by_user(without_manifest)).await,
         Reason::InvalidField,
         "manifest",
     );
@@ -206,7 +207,7 @@ async fn every_fault_comes_back_with_its_path_and_nothing_is_stored() {
 }
 
 #[tokio::test]
-async fn whoever_asks_for_them_gets_all_faults_however_many_there_are() {
+async fn list_faults_returns_all_faults() {
     let world = World::start().await;
     let mut client = world.client();
     let broken = || {
@@ -217,8 +218,8 @@ async fn whoever_asks_for_them_gets_all_faults_however_many_there_are() {
         )
     };
     let refusal = client.deploy(by_user(deploy_request("r", broken()))).await;
-    let told = "and 299 more faults; validate_only with list_faults tells all";
-    refused(refusal, Reason::ManifestInvalid, told);
+    let message = "and 299 more faults; validate_only with list_faults returns all";
+    refused(refusal, Reason::ManifestInvalid, message);
     let validated = DeployRequest {
         validate_only: true,
         ..deploy_request("", broken())
@@ -226,7 +227,7 @@ async fn whoever_asks_for_them_gets_all_faults_however_many_there_are() {
     refused(
         client.deploy(by_user(validated.clone())).await,
         Reason::ManifestInvalid,
-        told,
+        message,
     );
 
     let listing = DeployRequest {
@@ -299,13 +300,13 @@ async fn a_stale_version_is_refused() {
 }
 
 #[tokio::test]
-async fn of_many_at_once_each_gets_a_version_of_its_own() {
+async fn concurrent_deployments_get_distinct_versions() {
     let world = World::start().await;
     let deploys = (0..8).map(|n| {
         let mut client = world.client();
         let mut manifest = chain();
         manifest.code_version = n.to_string();
-        // Two of each request race for the same answer.
+        // Every request id is used by two concurrent calls.
         async move {
             client
                 .deploy(by_user(deploy_request(
@@ -325,13 +326,13 @@ async fn of_many_at_once_each_gets_a_version_of_its_own() {
     assert_eq!(
         versions,
         [1, 2, 3, 4],
-        "the other four used a request_id that was taken"
+        "the other four used a request_id that was already used"
     );
     assert_eq!(world.count("events").await, 4);
 }
 
 #[tokio::test]
-async fn other_tenants_see_nothing() {
+async fn deployments_of_other_tenants_are_not_found() {
     let world = World::start().await;
     let id = world
         .deploy(chain())
@@ -340,14 +341,14 @@ async fn other_tenants_see_nothing() {
         .unwrap()
         .deployment_id;
     let mut client = world.client();
-    for (wanted, part) in [
+    for (id_requested, part) in [
         (id.as_str(), "there is no deployment"),
         ("current", "nothing is deployed"),
         ("x", "is not a"),
     ] {
         let foreign = GetDeploymentRequest {
             tenant: "other".into(),
-            ..get(wanted)
+            ..get(id_requested)
         };
         refused(
             client.get_deployment(by_user_of("other", foreign)).await,
@@ -373,7 +374,7 @@ async fn other_tenants_see_nothing() {
 }
 
 #[tokio::test]
-async fn lists_go_on_where_they_stopped() {
+async fn deployments_are_listed_page_by_page_and_filtered() {
     let world = World::start().await;
     for n in 0..5 {
         let mut manifest = chain();
@@ -439,7 +440,7 @@ async fn lists_go_on_where_they_stopped() {
 }
 
 #[tokio::test]
-async fn assets_and_their_graph() {
+async fn assets_and_their_lineage_are_returned() {
     let world = World::start().await;
     world.deploy(chain()).await;
     let mut client = world.client();
@@ -532,16 +533,16 @@ async fn assets_and_their_graph() {
         (near.assets.len(), near.edges.len(), near.truncated),
         (2, 1, false)
     );
-    let cut = client
+    let truncated = client
         .get_lineage(by_user(graph(&[], 2)))
         .await
         .unwrap()
         .into_inner();
     assert_eq!(
         (
-            cut.assets.len(),
-            cut.assets[0].asset_key.as_str(),
-            cut.truncated
+            truncated.assets.len(),
+            truncated.assets[0].asset_key.as_str(),
+            truncated.truncated
         ),
         (2, "n/a", true)
     );

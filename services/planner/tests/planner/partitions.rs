@@ -17,8 +17,8 @@ fn dimension(name: &str, values: Values) -> PartitionDimension {
     }
 }
 
-/// Hours of the longest day of a year in Berlin, and customers that come and go.
-fn world_manifest() -> Manifest {
+/// One asset partitioned by the hours of 2025, and one by a dynamic set of customers.
+fn hours_and_customers() -> Manifest {
     let hours = TimeGrid {
         grain: TimeGrain::Hour.into(),
         start: "2025-01-01T00:00:00Z".into(),
@@ -84,9 +84,9 @@ async fn listed(world: &World) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn dynamic_partitions_come_and_go_once_per_request() {
+async fn dynamic_partitions_are_added_and_removed_once_per_request() {
     let world = World::start().await;
-    world.deploy(world_manifest()).await;
+    world.deploy(hours_and_customers()).await;
     let mut client = world.client();
     let first = client
         .add_dynamic_partitions(by_user(add("a", &texts(&["z", "b", "z"]))))
@@ -105,7 +105,7 @@ async fn dynamic_partitions_come_and_go_once_per_request() {
     assert_eq!(more.get_ref().added, 1);
     assert_eq!(listed(&world).await, ["z", "b", "a"]);
     let removed = client
-        .remove_dynamic_partitions(by_user(remove("c", &["b", "nobody"])))
+        .remove_dynamic_partitions(by_user(remove("c", &["b", "unknown"])))
         .await
         .unwrap();
     assert_eq!(removed.get_ref().removed, 1);
@@ -154,7 +154,7 @@ async fn dynamic_partitions_come_and_go_once_per_request() {
 }
 
 #[tokio::test]
-async fn a_large_change_is_several_events() {
+async fn a_large_change_is_split_into_several_events() {
     let world = World::start().await;
     let values: Vec<String> = (0..10_000)
         .map(|n| format!("customer-with-a-name-of-some-length-{n}"))
@@ -170,7 +170,7 @@ async fn a_large_change_is_several_events() {
 }
 
 #[tokio::test]
-async fn wrong_values_are_refused_and_change_nothing() {
+async fn invalid_values_are_refused_and_change_nothing() {
     let world = World::start().await;
     let mut client = world.client();
     let mut refuse = async |values: Vec<String>, part: &str| {
@@ -195,10 +195,10 @@ async fn wrong_values_are_refused_and_change_nothing() {
         Reason::InvalidField,
         "set",
     );
-    let nameless = client
+    let without_request_id = client
         .add_dynamic_partitions(by_user(add("", &texts(&["x"]))))
         .await;
-    refused(nameless, Reason::RequestIdRequired, "request_id");
+    refused(without_request_id, Reason::RequestIdRequired, "request_id");
     assert_eq!(
         (world.count("values").await, world.count("events").await),
         (0, 0)
@@ -206,10 +206,10 @@ async fn wrong_values_are_refused_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn partitions_are_counted_and_named_in_pages() {
+async fn partitions_are_counted_and_listed_in_pages() {
     let world = World::start().await;
-    world.deploy(world_manifest()).await;
-    let ask = |partitions: Partitions| ExpandPartitionsRequest {
+    world.deploy(hours_and_customers()).await;
+    let expand = |partitions: Partitions| ExpandPartitionsRequest {
         tenant: TENANT.into(),
         workspace: WORKSPACE.into(),
         selection: texts(&["n/hourly"]),
@@ -222,14 +222,14 @@ async fn partitions_are_counted_and_named_in_pages() {
     };
     let mut client = world.scheduler();
     let first = client
-        .expand_partitions(ask(Partitions::All(true)))
+        .expand_partitions(expand(Partitions::All(true)))
         .await
         .unwrap()
         .into_inner();
     assert_eq!((first.total, first.partition_keys.len()), (8_760, 5_000));
     let next = ExpandPartitionsRequest {
         page_token: first.next_page_token,
-        ..ask(Partitions::All(true))
+        ..expand(Partitions::All(true))
     };
     let next = client.expand_partitions(next).await.unwrap().into_inner();
     assert_eq!(
@@ -243,7 +243,7 @@ async fn partitions_are_counted_and_named_in_pages() {
     let newest = ExpandPartitionsRequest {
         newest_first: true,
         page_size: 1,
-        ..ask(Partitions::Latest(24))
+        ..expand(Partitions::Latest(24))
     };
     let newest = client.expand_partitions(newest).await.unwrap().into_inner();
     assert_eq!(
@@ -252,7 +252,7 @@ async fn partitions_are_counted_and_named_in_pages() {
     );
     let counted = ExpandPartitionsRequest {
         count_only: true,
-        ..ask(Partitions::All(true))
+        ..expand(Partitions::All(true))
     };
     assert!(
         client
@@ -265,11 +265,11 @@ async fn partitions_are_counted_and_named_in_pages() {
     );
     let mixed = ExpandPartitionsRequest {
         selection: texts(&["*"]),
-        ..ask(Partitions::All(true))
+        ..expand(Partitions::All(true))
     };
     refused(
         client.expand_partitions(mixed).await,
         Reason::PartitionInvalid,
-        "cut in different ways",
+        "have different partitionings",
     );
 }

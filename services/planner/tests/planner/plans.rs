@@ -76,7 +76,7 @@ async fn plans_are_stored_once_under_their_ids() {
     assert_eq!(plan(&repeated[0]), whole);
     assert_eq!(world.count("plans").await, 2);
 
-    // What other services read from the table is the plan itself.
+    // Other services read the plan from this table.
     let mut connection = PgConnection::connect(&world.database.admin_url())
         .await
         .unwrap();
@@ -93,7 +93,7 @@ async fn plans_are_stored_once_under_their_ids() {
 }
 
 #[tokio::test]
-async fn single_orders_are_refused_beside_others() {
+async fn an_invalid_order_does_not_affect_the_others() {
     let world = World::start().await;
     world.deploy(chain()).await;
     let of = |change: fn(&mut PlanOrder)| {
@@ -155,15 +155,15 @@ async fn many_orders_are_planned_together() {
         Reason::InvalidField,
         "257 orders",
     );
-    let by_hand = world
+    let by_a_user = world
         .client()
         .make_plans(by_user(MakePlansRequest::default()))
         .await;
-    refused(by_hand, Reason::CallerNotAllowed, "");
+    refused(by_a_user, Reason::CallerNotAllowed, "");
 }
 
 #[tokio::test]
-async fn a_dry_run_stores_nothing_and_compares() {
+async fn plan_run_stores_nothing_and_compares_plans() {
     let world = World::start().await;
     world.deploy(chain()).await;
     let stored = make(&world, vec![order(&["n/a"])]).await;
@@ -208,7 +208,7 @@ async fn a_dry_run_stores_nothing_and_compares() {
 }
 
 #[tokio::test]
-async fn plans_are_read_a_page_at_a_time_by_their_own_tenant() {
+async fn plans_are_read_in_pages_by_their_own_tenant() {
     let world = World::start().await;
     world.deploy(chain()).await;
     let outcomes = make(&world, vec![order(&["*"])]).await;
@@ -256,7 +256,7 @@ async fn plans_are_read_a_page_at_a_time_by_their_own_tenant() {
     );
 }
 
-/// As the scheduler's fold would write it: `asset` materialised at `second`.
+/// Writes the row that the scheduler writes once `asset` was materialized at `second`.
 async fn materialized(world: &World, asset: &str, second: f64) {
     let mut connection = PgConnection::connect(&world.database.admin_url())
         .await
@@ -276,7 +276,7 @@ async fn materialized(world: &World, asset: &str, second: f64) {
 }
 
 #[tokio::test]
-async fn what_is_up_to_date_is_marked_from_what_the_scheduler_knows() {
+async fn up_to_date_tasks_are_marked_from_the_schedulers_rows() {
     let world = World::start().await;
     world.deploy(chain()).await;
     let current = || RunSpec {
@@ -302,7 +302,7 @@ async fn what_is_up_to_date_is_marked_from_what_the_scheduler_knows() {
     materialized(&world, "n/b", 2.0).await;
     let shown = preview().await;
     assert_eq!((shown.task_count, shown.up_to_date_count), (3, 2));
-    // The orders of one call do not see each other's partitions, and a plain one sees none.
+    // The statuses of one order do not leak into another order of the same call.
     let orders = vec![
         PlanOrder {
             spec: Some(current()),

@@ -1,4 +1,4 @@
-//! A planner with a database of its own, called as the gateway and as the scheduler.
+//! A planner with its own database, called as the gateway and as the scheduler.
 
 use servo_local::{Ca, Issue, TestDatabase, free_port};
 use servo_mesh::{
@@ -28,7 +28,7 @@ pub(crate) struct World {
 pub(crate) type Client = PlannerServiceClient<Peer>;
 
 impl World {
-    /// A planner that answers.
+    /// Starts a planner and waits until it answers.
     pub(crate) async fn start() -> World {
         let dir = TempDir::new().unwrap();
         let ca = Ca::load_or_create(dir.path()).unwrap();
@@ -52,6 +52,7 @@ impl World {
             .set("server.listen", format!("127.0.0.1:{}", world.port))
             .set("database.url", url)
             .set("database.password", password)
+            .set("paging.keys", "0123456789abcdef0123456789abcdef")
             .set("planner.artifacts", artifacts.display());
         let settings = read(Service::Planner, &sources);
         tokio::spawn(servo_planner::start(Mesh::new(
@@ -93,7 +94,7 @@ impl World {
         PlannerServiceClient::new(Mesh::new(settings, self.shutdown.clone()).peer(Service::Planner))
     }
 
-    /// Calls as the gateway does.
+    /// A client with the identity of the gateway.
     pub(crate) fn client(&self) -> Client {
         self.client_of(Service::Gateway)
     }
@@ -102,7 +103,7 @@ impl World {
         self.client_of(Service::Scheduler)
     }
 
-    /// As a superuser, for looking behind the API.
+    /// Counts the rows of a table as a superuser.
     pub(crate) async fn count(&self, table: &'static str) -> i64 {
         let mut connection = PgConnection::connect(&self.database.admin_url())
             .await
@@ -143,7 +144,7 @@ fn read<C: serde::de::DeserializeOwned>(service: Service, sources: &Sources) -> 
         .unwrap()
 }
 
-/// A request of a user of the tenant, as the gateway passes it on.
+/// A request of a user of the tenant, as the gateway forwards it.
 pub(crate) fn by_user<T>(message: T) -> Request<T> {
     by_user_of(TENANT, message)
 }
@@ -209,7 +210,7 @@ pub(crate) fn chain() -> Manifest {
     ])
 }
 
-/// The call is refused for this reason, with a message that says `part`.
+/// Asserts that the call is refused for this reason, with a message that contains `part`.
 #[track_caller]
 pub(crate) fn refused<T: std::fmt::Debug>(
     answer: Result<Response<T>, Status>,

@@ -1,4 +1,4 @@
-//! What an asset says about itself alone.
+//! Checks each asset on its own.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,7 +15,7 @@ const MAX_ATTEMPTS_MAX: u32 = 1_000;
 const LIST_ITEMS_MAX: usize = 100;
 const SECRET_PROVIDERS: [&str; 2] = ["env", "gcp-secret-manager"];
 
-/// Checks each asset and answers where it stands.
+/// Checks each asset and returns its index by key.
 pub(super) fn check<'a>(manifest: &'a Manifest, faults: &mut Faults) -> Names<'a> {
     let mut names: Names<'a> = HashMap::with_capacity(manifest.assets.len());
     for (index, asset) in manifest.assets.iter().enumerate() {
@@ -64,7 +64,7 @@ fn check_asset(faults: &mut Faults, at: &str, asset: &AssetDefinition, manifest:
         values::NAME_BYTES_MAX,
     );
     values::config(faults, &format!("{at}.config_json"), &asset.config_json);
-    check_words(faults, at, asset);
+    check_labels(faults, at, asset);
     check_code(faults, at, asset, manifest);
     check_checks(faults, at, &asset.checks);
     check_secrets(faults, at, asset);
@@ -113,7 +113,7 @@ fn check_asset(faults: &mut Faults, at: &str, asset: &AssetDefinition, manifest:
     }
 }
 
-fn check_words(faults: &mut Faults, at: &str, asset: &AssetDefinition) {
+fn check_labels(faults: &mut Faults, at: &str, asset: &AssetDefinition) {
     let capabilities = asset
         .resources
         .as_ref()
@@ -217,7 +217,7 @@ fn check_checks(faults: &mut Faults, at: &str, checks: &[CheckDefinition]) {
         if !seen.insert(&check.name) {
             faults.add(
                 format!("{path}.name"),
-                format!("`{}` stands twice in this asset; keep one", check.name),
+                format!("`{}` appears twice in this asset; keep one", check.name),
             );
         }
         if check.spec.is_none() {
@@ -238,7 +238,7 @@ fn check_secrets(faults: &mut Faults, at: &str, asset: &AssetDefinition) {
         if !seen.insert(&secret.name) {
             faults.add(
                 format!("{path}.name"),
-                "stands twice in this asset; keep one",
+                "appears twice in this asset; keep one",
             );
         }
         if !SECRET_PROVIDERS.contains(&secret.provider.as_str()) {

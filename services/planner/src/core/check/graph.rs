@@ -1,4 +1,4 @@
-//! Dependencies that run in a circle. Assets that are made together count as one.
+//! Finds cycles of dependencies. Assets that one task makes count as one node.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,12 @@ use servo_proto::v1::Manifest;
 
 use super::{Faults, Names};
 
-/// More circles than these are told after the first ones are gone.
-const CYCLES_TOLD_MAX: usize = 8;
+/// Further cycles are reported once the first ones are removed.
+const CYCLES_REPORTED_MAX: usize = 8;
 
 pub(super) fn check(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults) {
     let mut upstream = tasks(manifest, names, faults);
-    for _ in 0..CYCLES_TOLD_MAX {
+    for _ in 0..CYCLES_REPORTED_MAX {
         let graph = Graph::new(
             upstream
                 .iter()
@@ -25,15 +25,15 @@ pub(super) fn check(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults)
             return;
         };
         let error = GraphError::Cycle(path.clone());
-        faults.add_cycle(place_of(manifest, names, first, last), error.to_string());
-        // Without this edge the next circle shows itself.
+        faults.add_cycle(path_of(manifest, names, first, last), error.to_string());
+        // Removing this edge lets the next pass find another cycle.
         if let Some(list) = upstream.get_mut(first) {
             list.retain(|node| node != last);
         }
     }
 }
 
-/// What each task waits for, by the keys of the assets that have one.
+/// Returns the upstream tasks of each task, by the keys of the assets that have one.
 fn tasks<'a>(
     manifest: &'a Manifest,
     names: &Names<'a>,
@@ -46,19 +46,19 @@ fn tasks<'a>(
     };
     let mut upstream: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (index, asset) in manifest.assets.iter().enumerate() {
-        // Of a key that stands twice only the first counts.
+        // Of a repeated key, only the first asset counts.
         let Some(task) =
             task_of(&asset.key).filter(|_| names.get(asset.key.as_str()) == Some(&index))
         else {
             continue;
         };
         upstream.entry(task).or_default();
-        for (place, dependency) in asset.dependencies.iter().enumerate() {
+        for (position, dependency) in asset.dependencies.iter().enumerate() {
             let Some(before) = task_of(&dependency.upstream) else {
                 continue;
             };
             if before == task && dependency.upstream != asset.key {
-                let path = format!("assets[{index}].dependencies[{place}].upstream");
+                let path = format!("assets[{index}].dependencies[{position}].upstream");
                 faults.add(
                     path,
                     format!(
@@ -74,9 +74,9 @@ fn tasks<'a>(
     upstream
 }
 
-/// The dependency that closes the circle.
-fn place_of(manifest: &Manifest, names: &Names<'_>, node: &str, upstream: &str) -> String {
-    let made_here = |key: &str, task: &str| {
+/// Returns the path of the dependency that closes the cycle.
+fn path_of(manifest: &Manifest, names: &Names<'_>, node: &str, upstream: &str) -> String {
+    let is_made_by = |key: &str, task: &str| {
         key == task
             || names
                 .get(key)
@@ -86,11 +86,11 @@ fn place_of(manifest: &Manifest, names: &Names<'_>, node: &str, upstream: &str) 
         .assets
         .iter()
         .enumerate()
-        .filter(|(_, asset)| made_here(&asset.key, node));
+        .filter(|(_, asset)| is_made_by(&asset.key, node));
     let found = places.flat_map(|(index, asset)| {
         let upstreams = asset.dependencies.iter().enumerate();
-        let fits = upstreams.filter(|(_, dependency)| made_here(&dependency.upstream, upstream));
-        fits.map(move |(place, _)| format!("assets[{index}].dependencies[{place}].upstream"))
+        let fits = upstreams.filter(|(_, dependency)| is_made_by(&dependency.upstream, upstream));
+        fits.map(move |(position, _)| format!("assets[{index}].dependencies[{position}].upstream"))
             .collect::<Vec<_>>()
     });
     found

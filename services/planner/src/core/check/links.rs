@@ -1,8 +1,8 @@
-//! What assets read from each other, and which are made together.
+//! Checks the dependencies between assets, and which assets one task makes together.
 
 use std::collections::HashSet;
 
-use servo_model::mapping::{Mapping, Wanted, WantedRule};
+use servo_model::mapping::{DeclaredRule, Mapping, MappingRule};
 use servo_model::partitioning::Partitioning;
 use servo_proto::v1::dimension_mapping::Rule;
 use servo_proto::v1::{Dependency, DimensionMapping, Manifest};
@@ -11,7 +11,7 @@ use super::{Faults, Link, Names, values};
 
 const DEPENDENCIES_MAX: usize = 10_000;
 
-/// The links of every asset, and the asset whose task makes it.
+/// Returns the links of every asset, and the asset whose task makes it.
 pub(super) fn check(
     manifest: &Manifest,
     names: &Names<'_>,
@@ -110,12 +110,12 @@ impl Reader<'_> {
         }
         let (mut parameters, mut upstreams) = (HashSet::new(), HashSet::new());
         let mut links = Vec::with_capacity(asset.dependencies.len());
-        for (place, dependency) in asset.dependencies.iter().enumerate() {
-            let path = format!("{at}[{place}]");
+        for (position, dependency) in asset.dependencies.iter().enumerate() {
+            let path = format!("{at}[{position}]");
             if !upstreams.insert((&dependency.upstream, &dependency.parameter)) {
                 self.faults.add(
                     &path,
-                    format!("`{}` stands twice; keep one", dependency.upstream),
+                    format!("`{}` appears twice; keep one", dependency.upstream),
                 );
             } else if !dependency.parameter.is_empty() && !parameters.insert(&dependency.parameter)
             {
@@ -158,15 +158,15 @@ impl Reader<'_> {
         path: &str,
         dependency: &Dependency,
     ) -> Option<Mapping> {
-        let given = dependency
+        let declared = dependency
             .mapping
             .as_ref()
             .map_or(&[][..], |mapping| &mapping.dimensions);
         let path = format!("{path}.mapping");
         let Some(up) = &self.partitionings[upstream] else {
-            // A broken cut was told already.
+            // An invalid partitioning has already been reported.
             let undivided = self.manifest.assets[upstream].partitions.is_none();
-            if undivided && !given.is_empty() {
+            if undivided && !declared.is_empty() {
                 self.faults.add(
                     path,
                     format!(
@@ -177,35 +177,35 @@ impl Reader<'_> {
             }
             return None;
         };
-        let mut wanted = Vec::with_capacity(given.len());
-        for (place, rule) in given.iter().enumerate() {
-            match wanted_rule(rule) {
-                Some(rule) => wanted.push(rule),
+        let mut rules = Vec::with_capacity(declared.len());
+        for (position, rule) in declared.iter().enumerate() {
+            match mapping_rule(rule) {
+                Some(rule) => rules.push(rule),
                 None => self.faults.add(
-                    format!("{path}.dimensions[{place}]"),
+                    format!("{path}.dimensions[{position}]"),
                     "has no rule; give it one",
                 ),
             }
         }
-        let told = |faults: Vec<servo_model::mapping::MappingFault>| {
+        let report = |faults: Vec<servo_model::mapping::MappingFault>| {
             for fault in faults {
                 let path = format!("{path}.dimensions[{}].{}", fault.index, fault.field);
                 self.faults.add(path, fault.sentence);
             }
         };
-        Mapping::new(up, self.partitionings[index].as_ref(), &wanted)
-            .map_err(told)
+        Mapping::new(up, self.partitionings[index].as_ref(), &rules)
+            .map_err(report)
             .ok()
     }
 
     fn find(&mut self, path: &str, key: &str) -> Option<usize> {
         let found = self.names.get(key).copied();
         if found.is_none() {
-            let offer = self.faults.offer(key, self.names);
+            let suggestion = self.faults.suggest(key, self.names);
             let shown = &key[..key.floor_char_boundary(128)];
             self.faults.add(
                 path,
-                format!("there is no asset `{shown}` in the manifest{offer}"),
+                format!("there is no asset `{shown}` in the manifest{suggestion}"),
             );
         }
         found
@@ -226,27 +226,27 @@ fn check_parameter(faults: &mut Faults, path: &str, text: &str) {
     }
 }
 
-/// A bool that says no is no rule.
-fn wanted_rule(given: &DimensionMapping) -> Option<WantedRule> {
-    let rule = match given.rule.as_ref()? {
-        Rule::Identity(true) => Wanted::Identity,
-        Rule::All(true) => Wanted::All,
+/// Returns `None` for a rule that is `false`, because that is not a rule.
+fn mapping_rule(declared: &DimensionMapping) -> Option<DeclaredRule> {
+    let rule = match declared.rule.as_ref()? {
+        Rule::Identity(true) => MappingRule::Identity,
+        Rule::All(true) => MappingRule::All,
         Rule::Identity(false) | Rule::All(false) => return None,
-        Rule::Window(window) => Wanted::Window {
+        Rule::Window(window) => MappingRule::Window {
             start: window.start_offset,
             end: window.end_offset,
         },
-        Rule::Latest(count) => Wanted::Latest(*count),
+        Rule::Latest(count) => MappingRule::Latest(*count),
         Rule::Table(table) => {
             let entry = |entry: &servo_proto::v1::ValueTableEntry| {
                 (entry.downstream.clone(), entry.upstream.clone())
             };
-            Wanted::Table(table.entries.iter().map(entry).collect())
+            MappingRule::Table(table.entries.iter().map(entry).collect())
         }
     };
-    Some(WantedRule {
-        upstream: given.upstream.clone(),
-        downstream: given.downstream.clone(),
+    Some(DeclaredRule {
+        upstream: declared.upstream.clone(),
+        downstream: declared.downstream.clone(),
         rule,
     })
 }

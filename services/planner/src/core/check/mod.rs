@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a manifest, found in one pass and told by path.
+//! Checks a manifest and reports all of its faults in one pass, each by path.
 
 mod assets;
 mod graph;
@@ -18,35 +18,35 @@ use servo_model::mapping::Mapping;
 use servo_model::partitioning::Partitioning;
 use servo_proto::v1::{ErrorReason as Reason, Manifest};
 
-use crate::core::nearest::did_you_mean;
 use crate::core::refusal::Refusal;
+use crate::core::suggestions::did_you_mean;
 
-/// The only format there is so far.
+/// The only manifest format so far.
 const FORMAT: u32 = 1;
-const OFFERS_MAX: usize = 16;
+const SUGGESTIONS_MAX: usize = 16;
 
-/// What a manifest's assets mean, in the manifest's order.
+/// The parsed assets of a manifest, in the manifest's order.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) keys: Vec<AssetKey>,
     pub(crate) partitionings: Vec<Option<Partitioning>>,
     pub(crate) links: Vec<Vec<Link>>,
-    /// The asset whose task makes each one: mostly itself.
+    /// The asset whose task makes each asset, usually the asset itself.
     pub(crate) makers: Vec<u32>,
 }
 
-/// One dependency.
+/// One dependency of an asset.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     pub(crate) upstream: u32,
-    /// `None` when the upstream is one undivided piece.
+    /// `None` when the upstream is unpartitioned.
     pub(crate) mapping: Option<Mapping>,
     pub(crate) parameter: String,
     pub(crate) optional: bool,
     pub(crate) mapped: bool,
 }
 
-/// Reads a manifest, or tells all of its faults.
+/// Parses a manifest, or returns all of its faults.
 pub(crate) fn check(manifest: &Manifest) -> Result<Checked, Refusal> {
     let mut faults = Faults::default();
     if manifest.format != FORMAT {
@@ -85,15 +85,15 @@ pub(crate) fn check(manifest: &Manifest) -> Result<Checked, Refusal> {
     })
 }
 
-/// Where each asset stands in the manifest, by its key as written.
+/// The index of each asset in the manifest, by its key as written.
 type Names<'a> = HashMap<&'a str, usize>;
 
-/// What was found so far.
+/// The faults found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     found: Vec<(String, String)>,
     cycles: usize,
-    offers: usize,
+    suggestions: usize,
 }
 
 impl Faults {
@@ -101,12 +101,14 @@ impl Faults {
         self.found.push((path.into(), sentence.into()));
     }
 
-    /// What an unknown key may have meant. Comparing with every key is dear, so only the first ones are helped.
-    fn offer(&mut self, key: &str, names: &Names<'_>) -> String {
-        self.offers += 1;
-        match self.offers <= OFFERS_MAX {
-            true => did_you_mean(key, names.keys().copied()),
-            false => String::new(),
+    /// Returns a suggestion for an unknown key. Only the first few unknown keys get one, because
+    /// comparing with every key is expensive.
+    fn suggest(&mut self, key: &str, names: &Names<'_>) -> String {
+        self.suggestions += 1;
+        if self.suggestions <= SUGGESTIONS_MAX {
+            did_you_mean(key, names.keys().copied())
+        } else {
+            String::new()
         }
     }
 
@@ -119,17 +121,18 @@ impl Faults {
         self.found.is_empty()
     }
 
-    /// A manifest whose only faults are circles is refused with the reason of its own.
+    /// A manifest whose only faults are cycles is refused with a reason of its own.
     pub(crate) fn into_refusal(self) -> Refusal {
-        let reason = match self.cycles == self.found.len() {
-            true => Reason::CycleDetected,
-            false => Reason::ManifestInvalid,
+        let reason = if self.cycles == self.found.len() {
+            Reason::CycleDetected
+        } else {
+            Reason::ManifestInvalid
         };
         let (path, sentence) = &self.found[0];
         let more = match self.found.len() {
             1 => String::new(),
             count => format!(
-                " (and {} more faults; validate_only with list_faults tells all)",
+                " (and {} more faults; validate_only with list_faults returns all)",
                 count - 1
             ),
         };

@@ -1,15 +1,15 @@
-//! How assets are cut: from the manifest's words to [`Partitioning`].
+//! Converts the partitionings of assets from manifest messages to [`Partitioning`].
 
 use servo_model::grid::{Grain, TimeGrid};
 use servo_model::limits::STATIC_VALUES_MAX;
 use servo_model::partition::{PartitionKey, PartitionValue, ValueKind};
 use servo_model::partitioning::{Dimension, Partitioning, ValueList, Values};
-use servo_proto::v1::partition_dimension::Values as Given;
+use servo_proto::v1::partition_dimension::Values as DeclaredValues;
 use servo_proto::v1::{Manifest, PartitionDimension, PartitionsDefinition, StaticValues};
 
 use super::{Faults, values};
 
-/// One per asset; `None` for those in one piece and for those that are wrong.
+/// Returns one entry per asset; `None` for unpartitioned assets and for invalid partitionings.
 pub(super) fn check(manifest: &Manifest, faults: &mut Faults) -> Vec<Option<Partitioning>> {
     let read = |(index, asset): (usize, &servo_proto::v1::AssetDefinition)| {
         let partitions = asset
@@ -24,17 +24,17 @@ pub(super) fn check(manifest: &Manifest, faults: &mut Faults) -> Vec<Option<Part
 fn partitioning(
     faults: &mut Faults,
     path: &str,
-    given: &PartitionsDefinition,
+    declared: &PartitionsDefinition,
 ) -> Option<Partitioning> {
-    let mut dimensions = Vec::with_capacity(given.dimensions.len());
-    for (index, dimension) in given.dimensions.iter().enumerate() {
+    let mut dimensions = Vec::with_capacity(declared.dimensions.len());
+    for (index, dimension) in declared.dimensions.iter().enumerate() {
         dimensions.extend(read_dimension(
             faults,
             &format!("{path}.dimensions[{index}]"),
             dimension,
         ));
     }
-    if dimensions.len() < given.dimensions.len() {
+    if dimensions.len() < declared.dimensions.len() {
         return None;
     }
     Partitioning::new(dimensions)
@@ -45,14 +45,14 @@ fn partitioning(
 fn read_dimension(
     faults: &mut Faults,
     path: &str,
-    given: &PartitionDimension,
+    declared: &PartitionDimension,
 ) -> Option<Dimension> {
-    let values = match &given.values {
+    let values = match &declared.values {
         None => {
             faults.add(path, "has no values; say time, fixed or dynamic");
             return None;
         }
-        Some(Given::Time(time)) => {
+        Some(DeclaredValues::Time(time)) => {
             let Some(grain) = i16::try_from(time.grain).ok().and_then(Grain::from_code) else {
                 faults.add(
                     format!("{path}.time.grain"),
@@ -61,29 +61,29 @@ fn read_dimension(
                 return None;
             };
             let grid = TimeGrid::new(grain, &time.time_zone, &time.start, &time.end);
-            let told = |error: servo_model::grid::GridError| {
+            let report = |error: servo_model::grid::GridError| {
                 faults.add(format!("{path}.time.{}", error.field), error.sentence);
             };
-            Values::Time(grid.map_err(told).ok()?)
+            Values::Time(grid.map_err(report).ok()?)
         }
-        Some(Given::Fixed(fixed)) => {
+        Some(DeclaredValues::Fixed(fixed)) => {
             Values::Fixed(fixed_values(faults, &format!("{path}.fixed"), fixed)?)
         }
-        Some(Given::Dynamic(dynamic)) => {
+        Some(DeclaredValues::Dynamic(dynamic)) => {
             values::name(faults, format!("{path}.dynamic.set"), &dynamic.set);
             Values::Dynamic {
                 set: dynamic.set.clone(),
             }
         }
     };
-    let dimension = Dimension::new(&given.name, values);
+    let dimension = Dimension::new(&declared.name, values);
     dimension
         .map_err(|error| faults.add(format!("{path}.name"), error.to_string()))
         .ok()
 }
 
-fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option<ValueList> {
-    let count = given.values.len();
+fn fixed_values(faults: &mut Faults, path: &str, declared: &StaticValues) -> Option<ValueList> {
+    let count = declared.values.len();
     if count == 0 || count > STATIC_VALUES_MAX {
         faults.add(
             format!("{path}.values"),
@@ -91,7 +91,7 @@ fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option
         );
         return None;
     }
-    let kind = match given.r#type {
+    let kind = match declared.r#type {
         0 => Some(ValueKind::Text),
         number => i16::try_from(number).ok().and_then(ValueKind::from_code),
     };
@@ -99,14 +99,14 @@ fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option
         faults.add(format!("{path}.type"), "is not in the list of value types");
         return None;
     };
-    let mut read = Vec::with_capacity(count);
-    for (index, text) in given.values.iter().enumerate() {
+    let mut parsed = Vec::with_capacity(count);
+    for (index, text) in declared.values.iter().enumerate() {
         match read_value(kind, text) {
-            Ok(value) => read.push(value),
+            Ok(value) => parsed.push(value),
             Err(sentence) => faults.add(format!("{path}.values[{index}]"), sentence),
         }
     }
-    let list = ValueList::new(read);
+    let list = ValueList::new(parsed);
     if list.values().len() < count {
         faults.add(
             format!("{path}.values"),
@@ -116,7 +116,7 @@ fn fixed_values(faults: &mut Faults, path: &str, given: &StaticValues) -> Option
     Some(list)
 }
 
-/// That a value fits a key is proven by making one.
+/// Builds a key from the value, because that proves that the value is valid in a key.
 fn read_value(kind: ValueKind, text: &str) -> Result<PartitionValue, String> {
     let value = PartitionValue::from_text(kind, text).map_err(|fault| fault.to_string())?;
     match PartitionKey::new([("d".to_owned(), value.clone())]) {

@@ -1,4 +1,4 @@
-//! What stands in a manifest beside its assets.
+//! Checks everything in a manifest except its assets.
 
 use std::collections::HashSet;
 
@@ -116,12 +116,12 @@ fn check_name<'a>(faults: &mut Faults, at: &str, name: &'a str, seen: &mut HashS
     if !seen.insert(name) {
         faults.add(
             format!("{at}.name"),
-            "stands twice in the manifest; keep one",
+            "appears twice in the manifest; keep one",
         );
     }
 }
 
-/// Assets that a selection names must be there.
+/// Every asset that a selection names must exist in the manifest.
 fn check_run(faults: &mut Faults, at: &str, run: &RunSpec, names: &Names<'_>) {
     values::config(faults, &format!("{at}.config_json"), &run.config_json);
     let selection = match Selection::parse(&run.selection) {
@@ -138,10 +138,10 @@ fn check_run(faults: &mut Faults, at: &str, run: &RunSpec, names: &Names<'_>) {
         .filter(|(_, key)| !names.contains_key(key.canonical().as_str()));
     for (index, key) in unknown.collect::<Vec<(usize, &AssetKey)>>() {
         let key = key.canonical();
-        let offer = faults.offer(&key, names);
+        let suggestion = faults.suggest(&key, names);
         faults.add(
             format!("{at}.selection[{index}]"),
-            format!("there is no asset `{key}` in the manifest{offer}"),
+            format!("there is no asset `{key}` in the manifest{suggestion}"),
         );
     }
 }

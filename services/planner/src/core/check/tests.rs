@@ -4,15 +4,15 @@ use servo_proto::v1::{
 };
 
 use super::*;
-use crate::core::samples::{asset, days, fixed, manifest, partitioning, source, time};
+use crate::core::samples::{asset, days, fixed, manifest, partitioned, source, time};
 
-/// A small world in which everything is right.
+/// A small manifest without faults.
 fn good() -> Manifest {
     manifest(vec![
         source("raw/events"),
         asset("n/a", &["raw/events"]),
         asset("n/b", &["n/a"]),
-        partitioning(asset("n/c", &["n/b"]), vec![days()]),
+        partitioned(asset("n/c", &["n/b"]), vec![days()]),
     ])
 }
 
@@ -20,19 +20,19 @@ fn faults(manifest: &Manifest) -> Vec<(String, String)> {
     check(manifest).map_or_else(|refusal| refusal.violations, |_| Vec::new())
 }
 
-/// After `change` exactly one thing is wrong: `path`, for a reason that says `part`.
+/// After `change` the manifest has exactly one fault, at `path`, whose message contains `part`.
 #[track_caller]
 fn refuses(change: impl FnOnce(&mut Manifest), path: &str, part: &str) {
     let mut manifest = good();
     change(&mut manifest);
-    let told = faults(&manifest);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].0, path);
-    assert!(told[0].1.contains(part), "{told:?}");
+    let found = faults(&manifest);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert_eq!(found[0].0, path);
+    assert!(found[0].1.contains(part), "{found:?}");
 }
 
 #[test]
-fn what_is_right_passes() {
+fn a_valid_manifest_passes() {
     assert_eq!(faults(&good()), []);
 }
 
@@ -55,11 +55,11 @@ fn keys_and_links_must_fit_together() {
     );
     refuses(
         |m| {
-            let again = m.assets[2].dependencies[0].clone();
-            m.assets[2].dependencies.push(again);
+            let duplicate = m.assets[2].dependencies[0].clone();
+            m.assets[2].dependencies.push(duplicate);
         },
         "assets[2].dependencies[1]",
-        "`n/a` stands twice",
+        "`n/a` appears twice",
     );
     refuses(
         |m| m.assets[2].dependencies[0].parameter = "1st".into(),
@@ -148,7 +148,7 @@ fn settings_are_checked() {
 #[test]
 fn partitions_are_checked() {
     let with = |dimensions| {
-        move |m: &mut Manifest| m.assets[3] = partitioning(m.assets[3].clone(), dimensions)
+        move |m: &mut Manifest| m.assets[3] = partitioned(m.assets[3].clone(), dimensions)
     };
     let at = "assets[3].partitions";
     let daily = |zone, start, end| vec![time("day", TimeGrain::Day, zone, start, end)];
@@ -182,7 +182,7 @@ fn partitions_are_checked() {
         &format!("{at}.dimensions[0].name"),
         "no dimension name",
     );
-    refuses(with(vec![days(), days()]), at, "stands twice");
+    refuses(with(vec![days(), days()]), at, "appears twice");
     let mapping = DimensionMapping {
         upstream: "day".into(),
         downstream: "day".into(),
@@ -190,7 +190,7 @@ fn partitions_are_checked() {
     };
     refuses(
         |m| {
-            m.assets[2] = partitioning(m.assets[2].clone(), vec![fixed("r", &["x"])]);
+            m.assets[2] = partitioned(m.assets[2].clone(), vec![fixed("r", &["x"])]);
             m.assets[3].dependencies[0].mapping = Some(PartitionMapping {
                 dimensions: vec![mapping],
             });
@@ -201,7 +201,7 @@ fn partitions_are_checked() {
 }
 
 #[test]
-fn assets_that_are_made_together_fit_together() {
+fn assets_made_by_one_task_must_match() {
     let push = |made_by: &str| {
         let made_by = made_by.to_owned();
         move |m: &mut Manifest| {
@@ -224,7 +224,7 @@ fn assets_that_are_made_together_fit_together() {
 }
 
 #[test]
-fn schedules_name_what_is_there() {
+fn schedules_must_name_existing_assets() {
     let schedule = |cron: &str, zone: &str, selection: &str| ScheduleDefinition {
         name: "s".into(),
         cron: cron.into(),
@@ -254,19 +254,19 @@ fn schedules_name_what_is_there() {
     refuses(
         push(schedule("0 6 * * *", "", "+")),
         "schedules[0].run.selection[0]",
-        "is no selection",
+        "is not a selection",
     );
 }
 
 #[test]
-fn every_fault_is_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let mut broken = good();
     broken.assets[1].key = "bad".into();
     broken.assets[2].config_json = "}".into();
     broken.assets[3].partitions =
-        partitioning(asset("x/x", &[]), vec![fixed("", &["a"])]).partitions;
+        partitioned(asset("x/x", &[]), vec![fixed("", &["a"])]).partitions;
     let paths: Vec<String> = faults(&broken).into_iter().map(|(path, _)| path).collect();
-    // The asset that lost its key is missed by the one that reads it.
+    // The asset with the invalid key is also reported as missing by its reader.
     let expected = [
         "assets[1].key",
         "assets[2].config_json",
@@ -277,7 +277,7 @@ fn every_fault_is_told_at_once() {
 }
 
 #[test]
-fn circles_show_their_whole_path() {
+fn cycles_are_reported_with_their_whole_path() {
     let refusal = check(&manifest(vec![
         asset("n/a", &["n/c"]),
         asset("n/b", &["n/a"]),
@@ -286,22 +286,22 @@ fn circles_show_their_whole_path() {
     ]))
     .unwrap_err();
     assert_eq!(refusal.reason, Reason::CycleDetected);
-    let circle = |path: &str| format!("the dependencies run in a circle: {path}; drop one of them");
+    let cycle = |path: &str| format!("the dependencies form a cycle: {path}; drop one of them");
     let expected = [
         (
             "assets[0].dependencies[0].upstream".to_owned(),
-            circle("n/a -> n/b -> n/c -> n/a"),
+            cycle("n/a -> n/b -> n/c -> n/a"),
         ),
         (
             "assets[3].dependencies[0].upstream".to_owned(),
-            circle("n/d -> n/d"),
+            cycle("n/d -> n/d"),
         ),
     ];
     assert_eq!(refusal.violations, expected);
 }
 
 #[test]
-fn a_circle_through_assets_made_together_is_one() {
+fn a_cycle_through_assets_of_one_task_is_found() {
     let mut also = asset("n/also", &["n/b"]);
     also.code = None;
     also.made_by = "n/a".to_owned();
@@ -319,18 +319,21 @@ fn a_circle_through_assets_made_together_is_one() {
 }
 
 #[test]
-fn ten_thousand_assets_and_not_one_more() {
+fn the_number_of_assets_is_limited() {
     let assets = |count: usize| manifest((0..count).map(|n| source(&format!("n/a{n}"))).collect());
     assert_eq!(faults(&assets(ASSETS_PER_MANIFEST_MAX)), []);
-    let told = faults(&assets(ASSETS_PER_MANIFEST_MAX + 1));
-    assert_eq!((told.len(), told[0].0.as_str()), (1, "assets"));
+    let found = faults(&assets(ASSETS_PER_MANIFEST_MAX + 1));
+    assert_eq!((found.len(), found[0].0.as_str()), (1, "assets"));
 }
 
 #[test]
-fn thousands_of_faults_cost_no_more_than_looking() {
-    let stray = |n: usize| asset(&format!("n/a{n}"), &["n/nothing_like_this"]);
+fn thousands_of_faults_are_reported_quickly() {
+    let dangling = |n: usize| asset(&format!("n/a{n}"), &["n/nothing_like_this"]);
     assert_eq!(
-        faults(&manifest((0..ASSETS_PER_MANIFEST_MAX).map(stray).collect())).len(),
+        faults(&manifest(
+            (0..ASSETS_PER_MANIFEST_MAX).map(dangling).collect()
+        ))
+        .len(),
         ASSETS_PER_MANIFEST_MAX
     );
 }

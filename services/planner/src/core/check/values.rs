@@ -1,4 +1,4 @@
-//! Checks of single values that stand in many places.
+//! Checks of single values that occur in many fields.
 
 use prost_types::Duration;
 use servo_model::Digest;
@@ -6,14 +6,14 @@ use servo_model::limits::MANIFEST_TIME_MAX;
 
 use super::Faults;
 
-/// Names of pools, checks, sets, schedules and the like.
+/// Limit for names of pools, checks, sets, schedules and the like.
 pub(super) const NAME_BYTES_MAX: usize = 128;
-/// Words for people.
+/// Limit for text that people read.
 pub(super) const PROSE_BYTES_MAX: usize = 16 * 1024;
 pub(super) const CRON_FIELDS: usize = 5;
 const DURATION_SECONDS_MAX: i64 = MANIFEST_TIME_MAX.as_secs().cast_signed();
 
-/// A short text that must be there.
+/// A short text that must not be empty.
 pub(super) fn name(faults: &mut Faults, path: impl Into<String>, text: &str) {
     if text.is_empty() {
         faults.add(path, "is empty; give it a name");
@@ -33,7 +33,7 @@ pub(super) fn short(faults: &mut Faults, path: impl Into<String>, text: &str, by
     }
 }
 
-/// Not negative, not endless; zero only where it may be.
+/// Must be neither negative nor too long; zero only where `zero_is_fine`.
 pub(super) fn duration(
     faults: &mut Faults,
     path: &str,
@@ -59,14 +59,14 @@ pub(super) fn digest(faults: &mut Faults, path: &str, text: &str) {
     }
 }
 
-/// Any JSON, floats and all: user configuration is carried as it is.
+/// Any JSON, including floats, because user configuration is passed on unchanged.
 pub(super) fn config(faults: &mut Faults, path: &str, text: &str) {
     if let Err(sentence) = crate::core::settings::check_config(text) {
         faults.add(path, sentence);
     }
 }
 
-/// Five fields of the characters that cron knows; what they mean is the automation's matter.
+/// Checks for five fields of valid cron characters; the automation service interprets them.
 pub(super) fn cron(faults: &mut Faults, path: &str, text: &str) {
     let known = |c: char| c.is_ascii_alphanumeric() || "*/,-?L#".contains(c);
     let fields: Vec<&str> = text.split_whitespace().collect();
@@ -87,7 +87,7 @@ pub(super) fn zone(faults: &mut Faults, path: &str, text: &str) {
     }
 }
 
-/// An enum whose number means something.
+/// An enum whose number must be a known value.
 pub(super) fn listed<E: TryFrom<i32>>(faults: &mut Faults, path: &str, number: i32) {
     if E::try_from(number).is_err() {
         faults.add(path, format!("{number} is not in the list of this field"));

@@ -1,4 +1,4 @@
-//! Tasks before they have their order: what each one makes, reads and waits for.
+//! Drafts of tasks: the outputs, inputs and upstream tasks of each, before they are ordered.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -9,47 +9,48 @@ use servo_proto::v1::{ErrorReason as Reason, InputShape, PlannedInput};
 
 use super::parse_key;
 use crate::core::check::Link;
-use crate::core::choose::{Chosen, FIELD};
-use crate::core::deployed::Deployed;
-use crate::core::freshness::Place;
+use crate::core::deployment_graph::DeploymentGraph;
+use crate::core::freshness::PartitionRef;
+use crate::core::partition_selection::{FIELD, SelectedPartitions};
 use crate::core::refusal::Refusal;
 
-/// One task; others are named by their place in the list of drafts.
+/// One task. Other tasks are referred to by their index in the list of drafts.
 #[derive(Debug)]
-pub(super) struct Draft {
+pub(super) struct TaskDraft {
     pub(super) key: TaskKey,
     pub(super) asset: u32,
     pub(super) upstream: BTreeSet<usize>,
     pub(super) inputs: Vec<PlannedInput>,
     pub(super) mapped_over: Option<usize>,
-    /// Every partition it makes and every one it depends on; only kept when the plan depends on what they are like.
-    pub(super) made: Vec<Place>,
-    pub(super) read: Vec<Place>,
-    /// It need not run.
+    /// Every partition that the task makes, and every one that it reads. Filled only when the plan
+    /// depends on the state of partitions.
+    pub(super) output_partitions: Vec<PartitionRef>,
+    pub(super) input_partitions: Vec<PartitionRef>,
+    /// The task need not run.
     pub(super) up_to_date: bool,
 }
 
-impl Draft {
-    pub(super) fn all(
-        deployed: &Deployed,
-        chosen: &Chosen,
+impl TaskDraft {
+    pub(super) fn draft_all(
+        graph: &DeploymentGraph,
+        selected: &SelectedPartitions,
         operation: Operation,
         moment: &Moment,
-        keep_places: bool,
-    ) -> Result<Vec<Draft>, Refusal> {
+        keep_partitions: bool,
+    ) -> Result<Vec<TaskDraft>, Refusal> {
         let mut drafts = Vec::new();
-        let mut places: HashMap<u32, HashMap<Option<&PartitionKey>, usize>> = HashMap::new();
-        for (asset, partitions) in chosen {
+        let mut draft_indexes: HashMap<u32, HashMap<Option<&PartitionKey>, usize>> = HashMap::new();
+        for (asset, partitions) in selected {
             for partition in partitions {
-                let key = deployed.keys[*asset as usize].clone();
+                let key = graph.keys[*asset as usize].clone();
                 let key = TaskKey::new(key, partition.clone(), operation);
-                places
+                draft_indexes
                     .entry(*asset)
                     .or_default()
                     .insert(partition.as_ref(), drafts.len());
-                drafts.push(Draft {
-                    made: if keep_places {
-                        made_by(deployed, *asset, partition.as_ref())
+                drafts.push(TaskDraft {
+                    output_partitions: if keep_partitions {
+                        outputs_of(graph, *asset, partition.as_ref())
                     } else {
                         Vec::new()
                     },
@@ -58,65 +59,69 @@ impl Draft {
                     upstream: BTreeSet::new(),
                     inputs: Vec::new(),
                     mapped_over: None,
-                    read: Vec::new(),
+                    input_partitions: Vec::new(),
                     up_to_date: false,
                 });
             }
         }
         let keys_left = INPUT_KEYS_PER_PLAN_MAX;
         let mut linker = Linker {
-            deployed,
-            places,
+            graph,
+            draft_indexes,
             moment,
             keys_left,
-            keep_places,
+            keep_partitions,
         };
         for draft in &mut drafts {
             match operation {
                 Operation::Materialize | Operation::Evaluate => linker.link_all(draft)?,
-                Operation::Check => draft.inputs.push(itself(deployed, draft)),
+                Operation::Check => draft.inputs.push(input_of_check(graph, draft)),
             }
         }
         Ok(drafts)
     }
 }
 
-fn made_by(deployed: &Deployed, maker: u32, partition: Option<&PartitionKey>) -> Vec<Place> {
+fn outputs_of(
+    graph: &DeploymentGraph,
+    maker: u32,
+    partition: Option<&PartitionKey>,
+) -> Vec<PartitionRef> {
     let partition = partition.map(ToString::to_string).unwrap_or_default();
-    let members = deployed.members[maker as usize].iter();
+    let members = graph.members[maker as usize].iter();
     members
-        .map(|asset| (deployed.name(*asset).to_owned(), partition.clone()))
+        .map(|asset| (graph.name(*asset).to_owned(), partition.clone()))
         .collect()
 }
 
-/// Everything that each of these partitions of an asset is made from.
-pub(crate) fn read_by(
-    deployed: &Deployed,
+/// Returns the partitions that each of these partitions of an asset reads.
+pub(crate) fn inputs_of_partitions(
+    graph: &DeploymentGraph,
     asset: u32,
     partitions: &[Option<PartitionKey>],
     moment: &Moment,
-) -> Result<Vec<Vec<Place>>, Refusal> {
-    let maker = deployed.maker(asset);
-    let (places, keys_left) = (HashMap::new(), INPUT_KEYS_PER_PLAN_MAX);
+) -> Result<Vec<Vec<PartitionRef>>, Refusal> {
+    let maker = graph.maker(asset);
+    let (draft_indexes, keys_left) = (HashMap::new(), INPUT_KEYS_PER_PLAN_MAX);
     let mut linker = Linker {
-        deployed,
-        places,
+        graph,
+        draft_indexes,
         moment,
         keys_left,
-        keep_places: true,
+        keep_partitions: true,
     };
     let mut of_one = |partition: &Option<PartitionKey>| {
         let mut read = Vec::new();
-        for link in deployed.task_links(maker) {
+        for link in graph.task_links(maker) {
             let keys = linker.read(maker, partition.as_ref(), link)?;
-            read.extend(places_of(deployed.name(link.upstream), keys.as_deref()));
+            read.extend(partition_refs(graph.name(link.upstream), keys.as_deref()));
         }
         Ok(read)
     };
     partitions.iter().map(&mut of_one).collect()
 }
 
-fn places_of(asset: &str, keys: Option<&[PartitionKey]>) -> Vec<Place> {
+fn partition_refs(asset: &str, keys: Option<&[PartitionKey]>) -> Vec<PartitionRef> {
     match keys {
         None => vec![(asset.to_owned(), String::new())],
         Some(keys) => keys
@@ -126,15 +131,15 @@ fn places_of(asset: &str, keys: Option<&[PartitionKey]>) -> Vec<Place> {
     }
 }
 
-/// A check reads what the asset holds already.
-fn itself(deployed: &Deployed, draft: &Draft) -> PlannedInput {
+/// Returns the input of a check, which reads the stored data of its own asset.
+fn input_of_check(graph: &DeploymentGraph, draft: &TaskDraft) -> PlannedInput {
     let shape = if draft.key.partition().is_some() {
         InputShape::One
     } else {
         InputShape::Whole
     };
     PlannedInput {
-        asset_key: deployed.name(draft.asset).to_owned(),
+        asset_key: graph.name(draft.asset).to_owned(),
         parameter: String::new(),
         partition_keys: draft
             .key
@@ -148,47 +153,47 @@ fn itself(deployed: &Deployed, draft: &Draft) -> PlannedInput {
 }
 
 struct Linker<'a> {
-    deployed: &'a Deployed,
-    places: HashMap<u32, HashMap<Option<&'a PartitionKey>, usize>>,
+    graph: &'a DeploymentGraph,
+    draft_indexes: HashMap<u32, HashMap<Option<&'a PartitionKey>, usize>>,
     moment: &'a Moment,
-    /// How many partitions inputs may still name.
+    /// How many more partitions the inputs may name.
     keys_left: usize,
-    keep_places: bool,
+    keep_partitions: bool,
 }
 
 impl Linker<'_> {
-    fn link_all(&mut self, draft: &mut Draft) -> Result<(), Refusal> {
-        let deployed = self.deployed;
-        for link in deployed.task_links(draft.asset) {
+    fn link_all(&mut self, draft: &mut TaskDraft) -> Result<(), Refusal> {
+        let graph = self.graph;
+        for link in graph.task_links(draft.asset) {
             self.link(draft, link)?;
         }
         Ok(())
     }
 
-    fn link(&mut self, draft: &mut Draft, link: &Link) -> Result<(), Refusal> {
+    fn link(&mut self, draft: &mut TaskDraft, link: &Link) -> Result<(), Refusal> {
         let keys = self.read(draft.asset, draft.key.partition(), link)?;
-        let places = self.places.get(&self.deployed.maker(link.upstream));
-        let before: Vec<usize> = match (&keys, places) {
+        let indexes = self.draft_indexes.get(&self.graph.maker(link.upstream));
+        let before: Vec<usize> = match (&keys, indexes) {
             (_, None) => Vec::new(),
-            (None, Some(places)) => places.get(&None).copied().into_iter().collect(),
-            (Some(keys), Some(places)) => keys
+            (None, Some(indexes)) => indexes.get(&None).copied().into_iter().collect(),
+            (Some(keys), Some(indexes)) => keys
                 .iter()
-                .filter_map(|key| places.get(&Some(key)).copied())
+                .filter_map(|key| indexes.get(&Some(key)).copied())
                 .collect(),
         };
         if link.mapped {
-            draft.mapped_over = Some(self.yielding(draft, link, &before)?);
+            draft.mapped_over = Some(self.mapped_task(draft, link, &before)?);
         }
         draft.upstream.extend(before);
-        if self.keep_places {
-            draft.read.extend(places_of(
-                self.deployed.name(link.upstream),
+        if self.keep_partitions {
+            draft.input_partitions.extend(partition_refs(
+                self.graph.name(link.upstream),
                 keys.as_deref(),
             ));
         }
         if !link.parameter.is_empty() {
             draft.inputs.push(PlannedInput {
-                asset_key: self.deployed.name(link.upstream).to_owned(),
+                asset_key: self.graph.name(link.upstream).to_owned(),
                 parameter: link.parameter.clone(),
                 partition_keys: keys.iter().flatten().map(ToString::to_string).collect(),
                 optional: link.optional,
@@ -199,9 +204,9 @@ impl Linker<'_> {
     }
 
     fn shape(&self, asset: u32, link: &Link) -> InputShape {
-        match (&link.mapping, self.deployed.partitioning(link.upstream)) {
+        match (&link.mapping, self.graph.partitioning(link.upstream)) {
             (Some(mapping), Some(up))
-                if mapping.is_one_to_one(up, self.deployed.partitioning(asset)) =>
+                if mapping.is_one_to_one(up, self.graph.partitioning(asset)) =>
             {
                 InputShape::One
             }
@@ -210,18 +215,18 @@ impl Linker<'_> {
         }
     }
 
-    /// The partitions that a link reads; `None` of an asset in one piece.
+    /// Returns the partitions that a link reads, or `None` for an unpartitioned upstream.
     fn read(
         &mut self,
         asset: u32,
         partition: Option<&PartitionKey>,
         link: &Link,
     ) -> Result<Option<Vec<PartitionKey>>, Refusal> {
-        let (Some(mapping), Some(up)) = (&link.mapping, self.deployed.partitioning(link.upstream))
+        let (Some(mapping), Some(up)) = (&link.mapping, self.graph.partitioning(link.upstream))
         else {
             return Ok(None);
         };
-        let down = self.deployed.partitioning(asset).zip(partition);
+        let down = self.graph.partitioning(asset).zip(partition);
         let keys = mapping.upstream(up, down, self.moment);
         let keys = keys.map_err(|error| Refusal::of_partitioning(FIELD, &error))?;
         self.keys_left = self.keys_left.checked_sub(keys.len()).ok_or_else(|| {
@@ -233,9 +238,15 @@ impl Linker<'_> {
         Ok(Some(keys))
     }
 
-    /// The task whose items a mapped one runs over must be part of the run, and only one.
-    fn yielding(&self, draft: &Draft, link: &Link, before: &[usize]) -> Result<usize, Refusal> {
-        let (key, upstream) = (&draft.key, self.deployed.name(link.upstream));
+    /// Returns the task whose items a mapped task runs over. It must be part of the run, and there
+    /// must be exactly one.
+    fn mapped_task(
+        &self,
+        draft: &TaskDraft,
+        link: &Link,
+        before: &[usize],
+    ) -> Result<usize, Refusal> {
+        let (key, upstream) = (&draft.key, self.graph.name(link.upstream));
         match before {
             [only] => Ok(*only),
             [] => Err(Refusal::of_field(
@@ -257,57 +268,65 @@ impl Linker<'_> {
     }
 }
 
-/// Keeps the named tasks, and those whose items they run over: a finished task's items are not kept.
-pub(super) fn only(drafts: Vec<Draft>, names: &[String]) -> Result<Vec<Draft>, Refusal> {
+/// Keeps the named tasks and those whose items they run over, because the items of a finished task
+/// are not stored.
+pub(super) fn keep_named(
+    drafts: Vec<TaskDraft>,
+    names: &[String],
+) -> Result<Vec<TaskDraft>, Refusal> {
     const FIELD: &str = "only_task_keys";
     if names.is_empty() {
         return Ok(drafts);
     }
-    let places: HashMap<&TaskKey, usize> = drafts.iter().map(|draft| &draft.key).zip(0..).collect();
+    let indexes: HashMap<&TaskKey, usize> =
+        drafts.iter().map(|draft| &draft.key).zip(0..).collect();
     let mut named = Vec::with_capacity(names.len());
     for (index, text) in names.iter().enumerate() {
         let key = parse_key(FIELD, index, text)?;
-        named.push(places.get(&key).copied().ok_or_else(|| {
+        named.push(indexes.get(&key).copied().ok_or_else(|| {
             Refusal::of_field(
                 Reason::InvalidField,
                 format!("{FIELD}[{index}]"),
-                format!("`{key}` is no task of this plan"),
+                format!("`{key}` is not a task of this plan"),
             )
         })?);
     }
     Ok(keep(drafts, named))
 }
 
-/// Keeps these, and those whose items they run over.
-pub(super) fn keep(drafts: Vec<Draft>, wanted: impl IntoIterator<Item = usize>) -> Vec<Draft> {
+/// Keeps these tasks and those whose items they run over.
+pub(super) fn keep(
+    drafts: Vec<TaskDraft>,
+    indexes: impl IntoIterator<Item = usize>,
+) -> Vec<TaskDraft> {
     let mut kept = HashSet::new();
-    for place in wanted {
-        let mut next = Some(place);
-        while let Some(place) = next.filter(|place| kept.insert(*place)) {
-            next = drafts[place].mapped_over;
+    for index in indexes {
+        let mut next = Some(index);
+        while let Some(index) = next.filter(|index| kept.insert(*index)) {
+            next = drafts[index].mapped_over;
         }
     }
-    renumbered(drafts, &kept)
+    renumber(drafts, &kept)
 }
 
-fn renumbered(drafts: Vec<Draft>, kept: &HashSet<usize>) -> Vec<Draft> {
-    let places: Vec<usize> = (0..drafts.len())
-        .filter(|place| kept.contains(place))
+fn renumber(drafts: Vec<TaskDraft>, kept: &HashSet<usize>) -> Vec<TaskDraft> {
+    let indexes: Vec<usize> = (0..drafts.len())
+        .filter(|index| kept.contains(index))
         .collect();
-    let numbers: HashMap<usize, usize> = places.into_iter().zip(0..).collect();
+    let numbers: HashMap<usize, usize> = indexes.into_iter().zip(0..).collect();
     let kept = drafts
         .into_iter()
         .enumerate()
-        .filter(|(place, _)| numbers.contains_key(place));
-    kept.map(|(_, draft)| Draft {
+        .filter(|(index, _)| numbers.contains_key(index));
+    kept.map(|(_, draft)| TaskDraft {
         upstream: draft
             .upstream
             .iter()
-            .filter_map(|place| numbers.get(place).copied())
+            .filter_map(|index| numbers.get(index).copied())
             .collect(),
         mapped_over: draft
             .mapped_over
-            .and_then(|place| numbers.get(&place).copied()),
+            .and_then(|index| numbers.get(&index).copied()),
         ..draft
     })
     .collect()

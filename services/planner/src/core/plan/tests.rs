@@ -8,7 +8,7 @@ use servo_proto::v1::{
 
 use super::*;
 use crate::core::freshness::{Status, Version};
-use crate::core::samples::{asset, days, fixed, keys, manifest, partitioning, run, source, time};
+use crate::core::samples::{asset, days, fixed, keys, manifest, partitioned, run, source, time};
 
 const DEPLOYMENT: &str = "01JCZX5RA0000000000000000A";
 
@@ -19,8 +19,8 @@ fn moment() -> Moment {
     }
 }
 
-fn order(spec: &RunSpec) -> Order<'_> {
-    Order {
+fn request(spec: &RunSpec) -> PlanRequest<'_> {
+    PlanRequest {
         tenant: "acme",
         workspace: "prod",
         deployment_id: DEPLOYMENT,
@@ -31,27 +31,35 @@ fn order(spec: &RunSpec) -> Order<'_> {
     }
 }
 
-fn plan(manifest: Manifest, spec: &RunSpec) -> Result<Made, Refusal> {
-    make(&Deployed::new(manifest).unwrap(), &order(spec), &moment())
+fn plan(manifest: Manifest, spec: &RunSpec) -> Result<BuiltPlan, Refusal> {
+    make(
+        &DeploymentGraph::new(manifest).unwrap(),
+        &request(spec),
+        &moment(),
+    )
 }
 
-fn make(deployed: &Deployed, order: &Order<'_>, moment: &Moment) -> Result<Made, Refusal> {
-    draft(deployed, order, moment)?.finish(deployed, order, &Statuses::new())
+fn make(
+    graph: &DeploymentGraph,
+    request: &PlanRequest<'_>,
+    moment: &Moment,
+) -> Result<BuiltPlan, Refusal> {
+    draft(graph, request, moment)?.finish(graph, request, &Statuses::new())
 }
 
-/// Each task with the tasks it waits for, by name: `n/b <- n/a`.
-fn shape(made: &Made) -> Vec<String> {
+/// Each task with its upstream tasks, by name: `n/b <- n/a`.
+fn shape(built: &BuiltPlan) -> Vec<String> {
     let name = |ordinal: &u32| {
-        made.plan.tasks[*ordinal as usize]
+        built.plan.tasks[*ordinal as usize]
             .task_key
             .replace(":materialize", "")
     };
-    let line = |(ordinal, task): (u32, &v1::PlannedTask)| {
+    let line = |(ordinal, task): (u32, &pb::PlannedTask)| {
         let upstream: Vec<String> = task.upstream.iter().map(name).collect();
         let arrow = if upstream.is_empty() { "" } else { " <- " };
         format!("{}{arrow}{}", name(&ordinal), upstream.join(" "))
     };
-    (0..).zip(&made.plan.tasks).map(line).collect()
+    (0..).zip(&built.plan.tasks).map(line).collect()
 }
 
 fn refusal(manifest: Manifest, spec: &RunSpec) -> (Reason, String, String) {
@@ -70,10 +78,10 @@ fn diamond() -> Manifest {
 }
 
 #[test]
-fn tasks_stand_in_order_and_sources_are_none() {
-    let made = plan(diamond(), &run(&["*"], None)).unwrap();
+fn tasks_are_ordered_and_sources_have_none() {
+    let built = plan(diamond(), &run(&["*"], None)).unwrap();
     assert_eq!(
-        shape(&made),
+        shape(&built),
         [
             "n/top",
             "n/left <- n/top",
@@ -81,7 +89,7 @@ fn tasks_stand_in_order_and_sources_are_none() {
             "n/end <- n/left n/right"
         ]
     );
-    let inputs: Vec<&str> = made.plan.tasks[0]
+    let inputs: Vec<&str> = built.plan.tasks[0]
         .inputs
         .iter()
         .map(|input| input.asset_key.as_str())
@@ -94,7 +102,7 @@ fn tasks_stand_in_order_and_sources_are_none() {
 }
 
 #[test]
-fn settings_carry_every_default() {
+fn plan_settings_contain_every_default() {
     let mut manifest = diamond();
     manifest.assets[1].priority = 5;
     manifest.assets[1].pool = "gpu".into();
@@ -120,7 +128,7 @@ fn settings_carry_every_default() {
 }
 
 #[test]
-fn everything_in_a_plan_changes_its_name() {
+fn any_change_of_a_plan_changes_its_id() {
     let base = plan(diamond(), &run(&["n/end"], None)).unwrap();
     assert_eq!(plan(diamond(), &run(&["n/end"], None)).unwrap(), base);
     let changed = |change: fn(&mut Manifest, &mut RunSpec)| {
@@ -151,8 +159,8 @@ fn partitions_follow_their_mappings() {
     );
     let world = || {
         manifest(vec![
-            partitioning(asset("n/hourly", &[]), vec![hours.clone()]),
-            partitioning(asset("n/daily", &["n/hourly"]), vec![days()]),
+            partitioned(asset("n/hourly", &[]), vec![hours.clone()]),
+            partitioned(asset("n/daily", &["n/hourly"]), vec![days()]),
             asset("n/total", &["n/daily"]),
         ])
     };
@@ -164,7 +172,8 @@ fn partitions_follow_their_mappings() {
     assert_eq!(one_day.plan.tasks.len(), 25);
     assert_eq!(one_day.plan.tasks[24].upstream.len(), 24);
     assert_eq!(one_day.plan.tasks[24].inputs[0].partition_keys.len(), 24);
-    // Downwards too: the day in which an hour lies, and the asset in one piece.
+    // Mappings are followed downstream too: to the day that contains the hour, and to the
+    // unpartitioned asset.
     let one_hour = run(&["n/hourly+"], Some(keys(&["hour=t:2026-01-02T05:00:00Z"])));
     assert_eq!(
         shape(&plan(world(), &one_hour).unwrap()),
@@ -186,8 +195,8 @@ fn partitions_follow_their_mappings() {
 }
 
 #[test]
-fn a_window_reads_what_came_before() {
-    let mut rolling = partitioning(asset("n/rolling", &["n/daily"]), vec![days()]);
+fn a_window_reads_earlier_partitions() {
+    let mut rolling = partitioned(asset("n/rolling", &["n/daily"]), vec![days()]);
     let window = DimensionMapping {
         upstream: "day".into(),
         downstream: "day".into(),
@@ -200,32 +209,32 @@ fn a_window_reads_what_came_before() {
         dimensions: vec![window],
     });
     let world = manifest(vec![
-        partitioning(asset("n/daily", &[]), vec![days()]),
+        partitioned(asset("n/daily", &[]), vec![days()]),
         rolling,
     ]);
-    let made = plan(
+    let built = plan(
         world,
         &run(&["n/rolling", "n/daily"], Some(keys(&["day=d:2026-01-05"]))),
     )
     .unwrap();
-    // Only what is selected runs; the rest of the window is read as it is.
+    // Only selected partitions run; the rest of the window is read without being made.
     assert_eq!(
-        shape(&made),
+        shape(&built),
         [
             "n/daily[day=d:2026-01-05]",
             "n/rolling[day=d:2026-01-05] <- n/daily[day=d:2026-01-05]"
         ]
     );
     assert_eq!(
-        made.plan.tasks[1].inputs[0].partition_keys,
+        built.plan.tasks[1].inputs[0].partition_keys,
         ["day=d:2026-01-03", "day=d:2026-01-04", "day=d:2026-01-05"]
     );
 }
 
 #[test]
-fn wrong_wishes_are_refused_precisely() {
+fn invalid_requests_are_refused_with_their_field() {
     let world = || {
-        let daily = partitioning(
+        let daily = partitioned(
             asset("n/daily", &[]),
             vec![days(), fixed("region", &["eu", "us"])],
         );
@@ -250,7 +259,7 @@ fn wrong_wishes_are_refused_precisely() {
         run(&["n/whole", "++"], None),
         Reason::SelectionInvalid,
         "spec.selection[1]",
-        "is no selection",
+        "is not a selection",
     );
     check(
         run(&[], None),
@@ -327,7 +336,7 @@ fn wrong_wishes_are_refused_precisely() {
         run(&[&long], None),
         Reason::SelectionInvalid,
         "spec.selection[0]",
-        "is no selection",
+        "is not a selection",
     );
     check(
         day(&long),
@@ -338,9 +347,9 @@ fn wrong_wishes_are_refused_precisely() {
 }
 
 #[test]
-fn a_run_has_as_many_tasks_as_it_may() {
-    let world = manifest(vec![partitioning(asset("n/daily", &[]), vec![days()])]);
-    let deployed = Deployed::new(world).unwrap();
+fn the_number_of_tasks_is_limited() {
+    let world = manifest(vec![partitioned(asset("n/daily", &[]), vec![days()])]);
+    let graph = DeploymentGraph::new(world).unwrap();
     let spec = run(
         &["*"],
         Some(PartitionSelection {
@@ -350,10 +359,10 @@ fn a_run_has_as_many_tasks_as_it_may() {
     );
     let with = |max_tasks| {
         make(
-            &deployed,
-            &Order {
+            &graph,
+            &PlanRequest {
                 max_tasks,
-                ..order(&spec)
+                ..request(&spec)
             },
             &moment(),
         )
@@ -371,17 +380,18 @@ fn a_run_has_as_many_tasks_as_it_may() {
 #[test]
 fn one_task_may_make_several_assets() {
     let mut also = asset("n/also", &[]);
-    (also.code, also.made_by) = (None, "n/top".into());
+    also.code = None;
+    also.made_by = "n/top".into();
     let mut world = diamond();
     world.assets.push(also);
     world.assets.push(asset("n/reader", &["n/also"]));
-    let made = plan(world, &run(&["n/also+"], None)).unwrap();
-    assert_eq!(shape(&made), ["n/top", "n/reader <- n/top"]);
+    let built = plan(world, &run(&["n/also+"], None)).unwrap();
+    assert_eq!(shape(&built), ["n/top", "n/reader <- n/top"]);
     assert_eq!(
-        made.plan.assets[made.plan.tasks[0].asset as usize].also_makes,
+        built.plan.assets[built.plan.tasks[0].asset as usize].also_makes,
         ["n/also"]
     );
-    assert_eq!(made.plan.tasks[1].inputs[0].asset_key, "n/also");
+    assert_eq!(built.plan.tasks[1].inputs[0].asset_key, "n/also");
 }
 
 fn mapped() -> Manifest {
@@ -393,16 +403,16 @@ fn mapped() -> Manifest {
 }
 
 #[test]
-fn a_mapped_task_names_what_it_runs_over() {
-    let made = plan(mapped(), &run(&["*"], None)).unwrap();
-    let over: Vec<Option<u32>> = made
+fn a_mapped_task_names_the_task_it_runs_over() {
+    let built = plan(mapped(), &run(&["*"], None)).unwrap();
+    let over: Vec<Option<u32>> = built
         .plan
         .tasks
         .iter()
         .map(|task| task.mapped_over)
         .collect();
     assert_eq!(
-        (shape(&made)[1].as_str(), over),
+        (shape(&built)[1].as_str(), over),
         ("n/each <- n/list", vec![None, Some(0), None])
     );
     let (reason, _, message) = refusal(mapped(), &run(&["n/each"], None));
@@ -413,7 +423,7 @@ fn a_mapped_task_names_what_it_runs_over() {
     );
 }
 
-fn taken_over(also_made: &[&str]) -> ReusedOutput {
+fn reused_output(also_made: &[&str]) -> ReusedOutput {
     let also_made = also_made.iter().map(|asset| (*asset).into()).collect();
     ReusedOutput {
         task_key: "n/top:materialize".into(),
@@ -423,27 +433,27 @@ fn taken_over(also_made: &[&str]) -> ReusedOutput {
 }
 
 #[test]
-fn a_retry_runs_what_is_left_and_takes_the_rest_over() {
-    let (deployed, spec) = (Deployed::new(diamond()).unwrap(), run(&["*"], None));
-    let reused = [taken_over(&[])];
+fn a_retry_runs_the_named_tasks_and_reuses_other_outputs() {
+    let (graph, spec) = (DeploymentGraph::new(diamond()).unwrap(), run(&["*"], None));
+    let reused = [reused_output(&[])];
     let only = [
         "n/end:materialize".to_owned(),
         "n/left:materialize".to_owned(),
     ];
-    let retry = Order {
+    let retry = PlanRequest {
         reused: &reused,
         only: &only,
-        ..order(&spec)
+        ..request(&spec)
     };
-    let made = make(&deployed, &retry, &moment()).unwrap();
-    assert_eq!(shape(&made), ["n/left", "n/end <- n/left"]);
-    assert_eq!(made.plan.reused, reused);
+    let built = make(&graph, &retry, &moment()).unwrap();
+    assert_eq!(shape(&built), ["n/left", "n/end <- n/left"]);
+    assert_eq!(built.plan.reused, reused);
     let unknown = ["n/none:materialize".to_owned()];
     let refused = make(
-        &deployed,
-        &Order {
+        &graph,
+        &PlanRequest {
             only: &unknown,
-            ..order(&spec)
+            ..request(&spec)
         },
         &moment(),
     )
@@ -452,46 +462,46 @@ fn a_retry_runs_what_is_left_and_takes_the_rest_over() {
         (refused.reason, refused.field()),
         (Reason::InvalidField, "only_task_keys[0]")
     );
-    let taking = |reused: &[ReusedOutput]| {
+    let reusing = |reused: &[ReusedOutput]| {
         make(
-            &deployed,
-            &Order {
+            &graph,
+            &PlanRequest {
                 reused,
                 only: &only,
-                ..order(&spec)
+                ..request(&spec)
             },
             &moment(),
         )
     };
-    assert!(taking(&[taken_over(&[]), taken_over(&[])]).is_err());
-    let both = taking(&[taken_over(&["n/also"])]).unwrap();
+    assert!(reusing(&[reused_output(&[]), reused_output(&[])]).is_err());
+    let both = reusing(&[reused_output(&["n/also"])]).unwrap();
     assert_eq!(
-        (both.plan.reused[0].also_made.len(), both.id == made.id),
+        (both.plan.reused[0].also_made.len(), both.id == built.id),
         (1, false),
-        "it is another plan"
+        "another reused output is another plan"
     );
-    let refused = taking(&[taken_over(&["n/also", "Not An Asset"])]).unwrap_err();
+    let refused = reusing(&[reused_output(&["n/also", "Not An Asset"])]).unwrap_err();
     assert_eq!(
         (refused.reason, refused.field()),
         (Reason::InvalidField, "reused[0].also_made[1]")
     );
-    // Items are not kept, so what yields them runs again.
-    let deployed = Deployed::new(mapped()).unwrap();
+    // Items are not stored, so the task that yields them runs again.
+    let graph = DeploymentGraph::new(mapped()).unwrap();
     let only = ["n/each:materialize".to_owned()];
-    let made = make(
-        &deployed,
-        &Order {
+    let built = make(
+        &graph,
+        &PlanRequest {
             only: &only,
-            ..order(&spec)
+            ..request(&spec)
         },
         &moment(),
     )
     .unwrap();
-    assert_eq!(shape(&made), ["n/list", "n/each <- n/list"]);
+    assert_eq!(shape(&built), ["n/list", "n/each <- n/list"]);
 }
 
 #[test]
-fn checks_run_over_what_is_there() {
+fn checks_read_the_asset_they_check() {
     let mut world = diamond();
     world.assets[2].checks.push(CheckDefinition {
         name: "rows".into(),
@@ -499,17 +509,17 @@ fn checks_run_over_what_is_there() {
         ..Default::default()
     });
     let spec = RunSpec {
-        operation: v1::Operation::Check.into(),
+        operation: pb::Operation::Check.into(),
         ..run(&["*"], None)
     };
-    let made = plan(world, &spec).unwrap();
-    assert_eq!(made.plan.tasks.len(), 1);
-    assert_eq!(made.plan.tasks[0].task_key, "n/left:check");
-    assert_eq!(made.plan.tasks[0].inputs[0].asset_key, "n/left");
+    let built = plan(world, &spec).unwrap();
+    assert_eq!(built.plan.tasks.len(), 1);
+    assert_eq!(built.plan.tasks[0].task_key, "n/left:check");
+    assert_eq!(built.plan.tasks[0].inputs[0].asset_key, "n/left");
 }
 
 #[test]
-fn large_graphs_are_planned_whole() {
+fn large_graphs_are_planned() {
     let asset = |n: usize| {
         let upstream: Vec<String> = (1..=5)
             .filter_map(|back| n.checked_sub(back * 7))
@@ -520,20 +530,25 @@ fn large_graphs_are_planned_whole() {
             &upstream.iter().map(String::as_str).collect::<Vec<_>>(),
         )
     };
-    let made = plan(
+    let built = plan(
         manifest((0..10_000).map(asset).collect()),
         &run(&["*"], None),
     )
     .unwrap();
-    let edges: usize = made.plan.tasks.iter().map(|task| task.upstream.len()).sum();
+    let edges: usize = built
+        .plan
+        .tasks
+        .iter()
+        .map(|task| task.upstream.len())
+        .sum();
     assert_eq!(
-        (made.plan.tasks.len(), edges),
+        (built.plan.tasks.len(), edges),
         (10_000, 5 * 10_000 - 7 * (1 + 2 + 3 + 4 + 5))
     );
 }
 
-/// Dear enough to try fewer than others do, unless somebody says how many.
-fn few() -> ProptestConfig {
+/// Fewer cases than the default, because each one is expensive; `PROPTEST_CASES` overrides it.
+fn reduced_cases() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
         None => ProptestConfig::with_cases(64),
@@ -541,38 +556,38 @@ fn few() -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(few())]
+    #![proptest_config(reduced_cases())]
 
-    /// However the manifest lists things, its digest and every plan of it are the same.
+    /// The digest of a manifest and its plans do not depend on the order of its lists.
     #[test]
-    fn the_order_of_lists_means_nothing(
+    fn plans_do_not_depend_on_the_order_of_lists(
         edges in prop::collection::btree_set((0usize..9, 0usize..9), 0..20),
         order in Just((0usize..9).collect::<Vec<_>>()).prop_shuffle(),
-        wanted in prop::sample::select(vec!["*", "n/t8", "+n/t5", "n/t0+", "1+n/t7"]),
+        expression in prop::sample::select(vec!["*", "n/t8", "+n/t5", "n/t0+", "1+n/t7"]),
     ) {
         let key = |n: usize| format!("n/t{n}");
         let node = |n: usize| {
             let upstream: Vec<String> = edges.iter().filter(|(a, b)| a < b && *b == n).map(|(a, _)| key(*a)).collect();
             let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
             let node = asset(&key(n), &upstream);
-            // Every third one is cut, so that mappings take part.
-            if n.is_multiple_of(3) { partitioning(node, vec![days(), fixed("r", &["b", "a"])]) } else { node }
+            // Every third asset is partitioned, so that mappings are covered.
+            if n.is_multiple_of(3) { partitioned(node, vec![days(), fixed("r", &["b", "a"])]) } else { node }
         };
-        let mut turned = manifest(order.into_iter().map(node).collect());
-        for asset in &mut turned.assets {
+        let mut shuffled = manifest(order.into_iter().map(node).collect());
+        for asset in &mut shuffled.assets {
             asset.dependencies.reverse();
             if let Some(partitions) = &mut asset.partitions {
                 partitions.dimensions.reverse();
             }
         }
-        let straight = Deployed::new(manifest((0..9).map(node).collect())).unwrap();
-        let turned = Deployed::new(turned).unwrap();
-        prop_assert_eq!(straight.digest, turned.digest);
+        let sorted = DeploymentGraph::new(manifest((0..9).map(node).collect())).unwrap();
+        let shuffled = DeploymentGraph::new(shuffled).unwrap();
+        prop_assert_eq!(sorted.digest, shuffled.digest);
         let selection = PartitionSelection { partitions: Some(Partitions::Latest(2)), ..Default::default() };
         for partitions in [None, Some(selection)] {
-            let spec = run(&[wanted], partitions);
-            let made = |deployed: &Deployed| make(deployed, &super::tests::order(&spec), &moment());
-            prop_assert_eq!(made(&straight), made(&turned));
+            let spec = run(&[expression], partitions);
+            let built = |graph: &DeploymentGraph| make(graph, &super::tests::request(&spec), &moment());
+            prop_assert_eq!(built(&sorted), built(&shuffled));
         }
     }
 }
@@ -580,7 +595,7 @@ proptest! {
 /// Statuses from `(asset, partition, time of its version, newest attempt failed)`.
 fn statuses(known: &[(&str, &str, i64, bool)]) -> Statuses {
     let status = |(asset, partition, at, failed): &(&str, &str, i64, bool)| {
-        let made = (*at > 0).then(|| Version {
+        let promoted = (*at > 0).then(|| Version {
             recorded_at: *at,
             readable_at: *at,
             code: String::new(),
@@ -588,7 +603,7 @@ fn statuses(known: &[(&str, &str, i64, bool)]) -> Statuses {
         (
             ((*asset).to_owned(), (*partition).to_owned()),
             Status {
-                made,
+                promoted,
                 failed: *failed,
             },
         )
@@ -596,38 +611,38 @@ fn statuses(known: &[(&str, &str, i64, bool)]) -> Statuses {
     known.iter().map(status).collect()
 }
 
-/// The tasks that are up to date, and all others, by name.
-fn current(
+/// Returns the names of the tasks that are up to date, and of all others.
+fn up_to_date_and_running(
     manifest: Manifest,
     selection: &[&str],
     known: &[(&str, &str, i64, bool)],
 ) -> (String, String) {
-    let deployed = Deployed::new(manifest).unwrap();
+    let graph = DeploymentGraph::new(manifest).unwrap();
     let spec = RunSpec {
         skip_up_to_date: true,
         ..run(selection, None)
     };
-    let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
-    let made = drafted
-        .finish(&deployed, &order(&spec), &statuses(known))
+    let drafted = draft(&graph, &request(&spec), &moment()).unwrap();
+    let built = drafted
+        .finish(&graph, &request(&spec), &statuses(known))
         .unwrap();
     let names = |up_to_date: bool| {
-        let tasks = made
+        let tasks = built
             .plan
             .tasks
             .iter()
             .filter(|task| task.up_to_date == up_to_date);
-        let name = |task: &v1::PlannedTask| task.task_key.replace(":materialize", "");
+        let name = |task: &pb::PlannedTask| task.task_key.replace(":materialize", "");
         tasks.map(name).collect::<Vec<_>>().join(" ")
     };
     (names(true), names(false))
 }
 
 #[test]
-fn what_is_current_and_depends_on_nothing_that_runs_is_up_to_date() {
+fn fresh_tasks_that_depend_on_no_running_task_are_up_to_date() {
     let check = |known: &[(&str, &str, i64, bool)], fresh: &str, runs: &str| {
         assert_eq!(
-            current(diamond(), &["*"], known),
+            up_to_date_and_running(diamond(), &["*"], known),
             (fresh.to_owned(), runs.to_owned()),
             "{known:?}"
         );
@@ -643,7 +658,7 @@ fn what_is_current_and_depends_on_nothing_that_runs_is_up_to_date() {
         "n/top n/left n/right n/end",
         "",
     );
-    // Newer than what was made from it, though not itself selected to run: left is stale, hence end runs too.
+    // `n/right` is newer than `n/end`, which reads it, so `n/end` runs.
     check(
         &[
             &all[..2],
@@ -663,13 +678,13 @@ fn what_is_current_and_depends_on_nothing_that_runs_is_up_to_date() {
         "n/right n/end",
     );
     check(&[], "", "n/top n/left n/right n/end");
-    // What a source has got is newer than all of it.
+    // The source is newer than everything made from it.
     check(
         &[&all[..], &[("raw/x", "", 7, false)]].concat(),
         "",
         "n/top n/left n/right n/end",
     );
-    let without_upstream = current(
+    let without_upstream = up_to_date_and_running(
         diamond(),
         &["n/end"],
         &[("n/end", "", 3, false), ("n/left", "", 4, false)],
@@ -692,22 +707,22 @@ fn a_task_whose_items_are_needed_is_never_up_to_date() {
         ("n/other", "", 1, false),
     ];
     assert_eq!(
-        current(world, &["*"], &known),
+        up_to_date_and_running(world, &["*"], &known),
         ("n/other".to_owned(), "n/list n/each".to_owned())
     );
 }
 
 #[test]
-fn partitions_are_chosen_by_their_condition() {
-    let deployed = Deployed::new(manifest(vec![
-        partitioning(asset("n/a", &[]), vec![fixed("p", &["1", "2", "3", "4"])]),
-        partitioning(
+fn partitions_are_selected_by_their_condition() {
+    let graph = DeploymentGraph::new(manifest(vec![
+        partitioned(asset("n/a", &[]), vec![fixed("p", &["1", "2", "3", "4"])]),
+        partitioned(
             asset("n/b", &["n/a"]),
             vec![fixed("p", &["1", "2", "3", "4"])],
         ),
     ]))
     .unwrap();
-    // 1 is current, 2 stale, 3 failed with older data, 4 was never made.
+    // Partition 1 is up to date, 2 is stale, 3 failed with older data, and 4 was never made.
     let known = statuses(&[
         ("n/a", "p=s:1", 1, false),
         ("n/b", "p=s:1", 2, false),
@@ -721,12 +736,13 @@ fn partitions_are_chosen_by_their_condition() {
             only: condition.into(),
         };
         let spec = run(&["n/b"], Some(all));
-        let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
-        let made = drafted
-            .finish(&deployed, &order(&spec), &known)
+        let drafted = draft(&graph, &request(&spec), &moment()).unwrap();
+        let built = drafted
+            .finish(&graph, &request(&spec), &known)
             .map_err(|refusal| refusal.reason);
-        made.map(|made| {
-            made.plan
+        built.map(|built| {
+            built
+                .plan
                 .tasks
                 .iter()
                 .map(|task| task.partition_key.replace("p=s:", ""))
@@ -749,17 +765,15 @@ fn partitions_are_chosen_by_their_condition() {
         ..keys(&["p=s:1"])
     };
     let spec = run(&["n/b"], Some(only_current));
-    let drafted = draft(&deployed, &order(&spec), &moment()).unwrap();
-    let refused = drafted
-        .finish(&deployed, &order(&spec), &known)
-        .unwrap_err();
+    let drafted = draft(&graph, &request(&spec), &moment()).unwrap();
+    let refused = drafted.finish(&graph, &request(&spec), &known).unwrap_err();
     assert_eq!(refused.reason, Reason::SelectionEmpty);
 }
 
 #[test]
-fn a_condition_needs_partitions_and_a_name() {
+fn a_condition_needs_partitions_and_a_known_value() {
     let world = || {
-        manifest(vec![partitioning(
+        manifest(vec![partitioned(
             asset("n/a", &[]),
             vec![fixed("p", &["1"])],
         )])
@@ -785,10 +799,10 @@ fn a_condition_needs_partitions_and_a_name() {
 }
 
 #[test]
-fn a_short_request_that_means_millions_is_refused_before_they_are_made() {
+fn a_request_for_millions_of_partitions_is_refused_before_keys_are_built() {
     let many: Vec<String> = (0..10_000).map(|n| n.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
-    let wide = partitioning(
+    let wide = partitioned(
         asset("n/wide", &[]),
         vec![fixed("a", &many), fixed("b", &many)],
     );
@@ -800,7 +814,7 @@ fn a_short_request_that_means_millions_is_refused_before_they_are_made() {
     );
     assert!(message.contains("100000000 partitions"), "{message}");
     let daily = |n: usize| {
-        partitioning(
+        partitioned(
             asset(&format!("n/d{n}"), &[]),
             vec![time("day", TimeGrain::Day, "", "2000-01-01", "")],
         )
@@ -817,7 +831,7 @@ fn a_short_request_that_means_millions_is_refused_before_they_are_made() {
 }
 
 #[test]
-fn a_slice_has_values_or_ends() {
+fn a_slice_must_not_have_both_values_and_ends() {
     use servo_proto::v1::{DimensionSlice, PartitionSlices};
     let slice = DimensionSlice {
         dimension: "day".to_owned(),
@@ -832,7 +846,7 @@ fn a_slice_has_values_or_ends() {
         partitions: Some(slices),
         ..Default::default()
     };
-    let world = manifest(vec![partitioning(asset("n/a", &[]), vec![days()])]);
+    let world = manifest(vec![partitioned(asset("n/a", &[]), vec![days()])]);
     let (reason, field, _) = refusal(world, &run(&["n/a"], Some(both)));
     assert_eq!(
         (reason, field.as_str()),

@@ -1,4 +1,5 @@
--- Called by AddDynamicPartitions, which holds the set's lock. Answers the values that were new.
+-- Adds values to a set and returns those that were new; the caller holds the set's lock. Run by
+-- store::sets::add.
 WITH fresh AS (
     SELECT u.value, row_number() OVER (ORDER BY u.place) AS place
     FROM unnest($4::text[]) WITH ORDINALITY AS u (value, place)

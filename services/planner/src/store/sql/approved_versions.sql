@@ -1,5 +1,5 @@
--- Called by SummarizePartitions and FindStalePartitions: the partitions of an asset whose readers get a version that was
--- quarantined first, and since when. Few ever are.
+-- Lists the partitions of an asset whose readers get a version that was quarantined first, with the
+-- time of its approval. Only few versions are. Run by store::statuses::approved.
 SELECT p.partition_key, m.promoted_at
 FROM scheduler.materializations m
 JOIN scheduler.partitions p ON p.tenant = m.tenant AND p.workspace = m.workspace AND p.asset_key = m.asset_key

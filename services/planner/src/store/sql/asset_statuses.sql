@@ -1,5 +1,5 @@
--- Called by SummarizePartitions and FindStalePartitions, a stretch of keys at a time: what the scheduler knows of an
--- asset's partitions, as a few long columns, since rows cost more to carry than to read.
+-- Reads the state of up to $6 partitions of an asset from a key on, as a few long columns, because
+-- transferring rows costs more than reading them. Run by store::statuses::of_asset.
 SELECT array_agg(k.partition_key), array_agg(k.materialized_at), array_agg(coalesce(k.code_version, '') = $4),
     array_agg(k.attempt_state),
     array_agg(k.attempt_state = $7 AND k.materialization_id IS DISTINCT FROM k.attempt_id AND EXISTS (

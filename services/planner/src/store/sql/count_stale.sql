@@ -1,5 +1,5 @@
--- Called by Deploy: how many partitions of these assets hold data of another code version than the one named, among as many
--- as are looked at.
+-- Counts the partitions of these assets whose data was made by another code version than the given
+-- one, among at most $5 partitions. Run by store::statuses::count_stale.
 SELECT count(*) FILTER (WHERE looked_at.stale)
 FROM (
     SELECT coalesce(p.code_version, '') <> a.code_version AS stale

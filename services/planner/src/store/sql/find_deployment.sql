@@ -1,4 +1,4 @@
--- Called by everything that reads a deployment; without an id the current one.
+-- Finds a deployment by id, or the current one without an id. Run by store::deployments::find.
 SELECT d.version, d.digest, d.deployment, d.created_at, c.version AS current_version
 FROM planner.current c
 JOIN planner.deployments d ON d.tenant = c.tenant AND d.workspace = c.workspace

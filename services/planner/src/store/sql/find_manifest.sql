@@ -1,2 +1,2 @@
--- Called for a deployment that is not in memory.
+-- Finds a manifest by digest. Run by store::deployments::find_manifest.
 SELECT manifest FROM planner.manifests WHERE tenant = $1 AND workspace = $2 AND digest = $3

@@ -1,4 +1,4 @@
--- Called by ListDeployments: a page below a version, newest first.
+-- Lists deployments below a version, newest first. Run by store::deployments::list.
 SELECT d.version, d.digest, d.deployment, d.created_at, c.version AS current_version
 FROM planner.current c
 JOIN planner.deployments d ON d.tenant = c.tenant AND d.workspace = c.workspace

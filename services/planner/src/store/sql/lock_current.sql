@@ -1,4 +1,5 @@
--- Called by Deploy: makes the workspace's row if it is missing, and locks it until the transaction ends.
+-- Locks the workspace's row until the transaction ends, and creates it if it is missing. Run by
+-- store::deployments::lock_current.
 INSERT INTO planner.current AS c (tenant, workspace) VALUES ($1, $2)
 ON CONFLICT (tenant, workspace) DO UPDATE
 SET version = c.version

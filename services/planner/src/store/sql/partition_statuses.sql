@@ -1,5 +1,5 @@
--- Called by PlanRun, MakePlans and ExpandPartitions for wishes that depend on what partitions are like: what the
--- scheduler knows of these. A version that was approved is newer to its readers than to itself.
+-- Reads the state of these partitions by position. An approved version counts from its approval for
+-- its readers. Run by store::statuses::of_partitions and store::statuses::of_plans.
 SELECT w.place, p.materialized_at, coalesce(m.promoted_at, p.materialized_at), p.code_version, p.attempt_state
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) WITH ORDINALITY
     AS w (tenant, workspace, asset_key, partition_key, place)

@@ -1,2 +1,2 @@
--- Called by Deploy with validate_only: what is current, without locking it.
+-- Reads the current version and digest without a lock. Run by store::deployments::read_current.
 SELECT version, digest FROM planner.current WHERE tenant = $1 AND workspace = $2

@@ -1,7 +1,8 @@
-//! Which partitions of the selected assets a run is about.
+//! Decides which partitions of the selected assets a run includes.
 //!
-//! What the caller names applies to every asset whose partitions it fits. The others follow through their mappings:
-//! first upwards, an asset making what its selected readers read, then downwards, an asset making what reads
+//! The partitions that the caller names apply to every asset whose partitioning they fit. The other
+//! assets follow through their mappings: first upstream, where an asset makes the partitions that
+//! its selected readers read, then downstream, where an asset makes the partitions that read
 //! something that is made.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,27 +15,29 @@ use servo_proto::v1::{
     DimensionSlice, ErrorReason as Reason, PartitionCondition, PartitionSelection,
 };
 
-use crate::core::deployed::Deployed;
+use crate::core::deployment_graph::DeploymentGraph;
 use crate::core::refusal::Refusal;
 
 pub(crate) const FIELD: &str = "spec.partitions";
 
-/// The partitions that each task's asset is to have; those in one piece have none.
-pub(crate) type Chosen = BTreeMap<u32, Vec<Option<PartitionKey>>>;
+/// The partitions to make of each asset that has a task; an unpartitioned asset has the single
+/// entry `None`.
+pub(crate) type SelectedPartitions = BTreeMap<u32, Vec<Option<PartitionKey>>>;
 
-/// `makers` are the assets whose tasks run.
-pub(crate) fn choose(
-    deployed: &Deployed,
+/// Selects the partitions of `makers`, the assets whose tasks run.
+pub(crate) fn select_partitions(
+    graph: &DeploymentGraph,
     makers: &BTreeSet<u32>,
     selection: Option<&PartitionSelection>,
     moment: &Moment,
-) -> Result<Chosen, Refusal> {
-    let (partitioning, whole): (Vec<u32>, Vec<u32>) = makers
+) -> Result<SelectedPartitions, Refusal> {
+    let (partitioned, whole): (Vec<u32>, Vec<u32>) = makers
         .iter()
-        .partition(|maker| deployed.partitioning(**maker).is_some());
-    let mut chosen: Chosen = whole.into_iter().map(|maker| (maker, vec![None])).collect();
-    let wanted = Wanted::read(selection, FIELD)?;
-    match (partitioning.first(), wanted) {
+        .partition(|maker| graph.partitioning(**maker).is_some());
+    let mut selected: SelectedPartitions =
+        whole.into_iter().map(|maker| (maker, vec![None])).collect();
+    let requested = RequestedPartitions::read(selection, FIELD)?;
+    match (partitioned.first(), requested) {
         (None, None) => {}
         (None, Some(_)) => {
             return Err(Refusal::of_field(
@@ -46,50 +49,50 @@ pub(crate) fn choose(
         (Some(first), None) => {
             let sentence = format!(
                 "`{}` has partitions; say which are meant",
-                deployed.name(*first)
+                graph.name(*first)
             );
             return Err(Refusal::of_field(Reason::PartitionInvalid, FIELD, sentence));
         }
-        (Some(_), Some(wanted)) => {
-            let chooser = Chooser {
-                deployed,
+        (Some(_), Some(requested)) => {
+            let selector = Selector {
+                graph,
                 moment,
-                partitioning: partitioning.into_iter().collect(),
+                partitioned: partitioned.into_iter().collect(),
             };
-            for (maker, keys) in chooser.run(&wanted)? {
-                chosen.insert(maker, keys.into_iter().map(Some).collect());
+            for (maker, keys) in selector.run(&requested)? {
+                selected.insert(maker, keys.into_iter().map(Some).collect());
             }
         }
     }
-    Ok(chosen)
+    Ok(selected)
 }
 
-/// What the named partitions must be like.
+/// Returns the condition that the named partitions must meet.
 pub(crate) fn condition(
     selection: Option<&PartitionSelection>,
     field: &str,
 ) -> Result<PartitionCondition, Refusal> {
     let only = selection.map_or(0, |selection| selection.only);
     PartitionCondition::try_from(only).map_err(|_| {
-        let sentence = format!("{only} is no condition");
+        let sentence = format!("{only} is not a condition");
         Refusal::of_field(Reason::PartitionInvalid, format!("{field}.only"), sentence)
     })
 }
 
-/// Partitions as the caller names them, read once.
-pub(crate) enum Wanted<'a> {
+/// The partitions that the caller named, parsed once.
+pub(crate) enum RequestedPartitions<'a> {
     Keys(BTreeSet<PartitionKey>),
     Slices(&'a [DimensionSlice]),
     All,
     Latest(u32),
 }
 
-impl<'a> Wanted<'a> {
-    /// `None` when nothing is named.
+impl<'a> RequestedPartitions<'a> {
+    /// Returns `None` when the caller named no partitions.
     pub(crate) fn read(
         selection: Option<&'a PartitionSelection>,
         field: &str,
-    ) -> Result<Option<Wanted<'a>>, Refusal> {
+    ) -> Result<Option<RequestedPartitions<'a>>, Refusal> {
         let Some(selection) = selection else {
             return Ok(None);
         };
@@ -106,19 +109,19 @@ impl<'a> Wanted<'a> {
                 "chooses among partitions, but none are named; name some or say all".to_owned(),
             ),
             None => Ok(None),
-            Some(Partitions::All(true)) => Ok(Some(Wanted::All)),
+            Some(Partitions::All(true)) => Ok(Some(RequestedPartitions::All)),
             Some(Partitions::All(false)) => {
                 invalid("all", "is false; name partitions or say true".to_owned())
             }
             Some(Partitions::Latest(0)) => invalid("latest", "is 0; write at least 1".to_owned()),
-            Some(Partitions::Latest(count)) => Ok(Some(Wanted::Latest(*count))),
+            Some(Partitions::Latest(count)) => Ok(Some(RequestedPartitions::Latest(*count))),
             Some(Partitions::Slices(slices)) => {
-                let both = |slice: &DimensionSlice| {
+                let has_both = |slice: &DimensionSlice| {
                     let has_ends = [&slice.start, &slice.end].iter().any(|end| !end.is_empty());
                     has_ends && !slice.values.is_empty()
                 };
-                match slices.slices.iter().position(both) {
-                    None => Ok(Some(Wanted::Slices(&slices.slices))),
+                match slices.slices.iter().position(has_both) {
+                    None => Ok(Some(RequestedPartitions::Slices(&slices.slices))),
                     Some(index) => invalid(
                         &format!("slices.slices[{index}]"),
                         "has values and a start or end; give either".to_owned(),
@@ -126,28 +129,30 @@ impl<'a> Wanted<'a> {
                 }
             }
             Some(Partitions::Keys(keys)) => {
-                read_keys(&keys.keys, field).map(|keys| Some(Wanted::Keys(keys)))
+                read_keys(&keys.keys, field).map(|keys| Some(RequestedPartitions::Keys(keys)))
             }
         }
     }
 
-    /// The partitions of one cut that are meant, or why it does not fit.
-    pub(crate) fn of(
+    /// Returns the requested partitions of one partitioning, or why the request does not fit it.
+    pub(crate) fn resolve(
         &self,
         partitioning: &Partitioning,
         moment: &Moment,
     ) -> Result<Product, PartitioningError> {
         match self {
-            Wanted::All => partitioning.all(moment),
-            Wanted::Latest(count) => partitioning.latest(*count, moment),
-            Wanted::Slices(slices) => {
+            RequestedPartitions::All => partitioning.all(moment),
+            RequestedPartitions::Latest(count) => partitioning.latest(*count, moment),
+            RequestedPartitions::Slices(slices) => {
                 let stretches: Vec<(&str, ValueSelection<'_>)> = slices
                     .iter()
                     .map(|slice| (slice.dimension.as_str(), stretch(slice)))
                     .collect();
                 partitioning.slices(&stretches, moment)
             }
-            Wanted::Keys(_) => Err(PartitioningError::Invalid("keys are no product".to_owned())),
+            RequestedPartitions::Keys(_) => {
+                Err(PartitioningError::Invalid("keys are no product".to_owned()))
+            }
         }
     }
 }
@@ -173,82 +178,84 @@ fn read_keys(keys: &[String], field: &str) -> Result<BTreeSet<PartitionKey>, Ref
 }
 
 fn stretch(slice: &DimensionSlice) -> ValueSelection<'_> {
-    match slice.values.is_empty() {
-        true => ValueSelection::Between(&slice.start, &slice.end),
-        false => ValueSelection::Values(&slice.values),
+    if slice.values.is_empty() {
+        ValueSelection::Between(&slice.start, &slice.end)
+    } else {
+        ValueSelection::Values(&slice.values)
     }
 }
 
-struct Chooser<'a> {
-    deployed: &'a Deployed,
+struct Selector<'a> {
+    graph: &'a DeploymentGraph,
     moment: &'a Moment,
-    partitioning: BTreeSet<u32>,
+    partitioned: BTreeSet<u32>,
 }
 
 type Keys = BTreeMap<u32, BTreeSet<PartitionKey>>;
 
-impl Chooser<'_> {
-    fn run(&self, wanted: &Wanted<'_>) -> Result<Keys, Refusal> {
-        let mut room = Room::default();
-        let (mut chosen, refused) = match wanted {
-            Wanted::Keys(keys) => self.by_keys(keys, &mut room)?,
-            products => self.by_products(products, &mut room)?,
+impl Selector<'_> {
+    fn run(&self, requested: &RequestedPartitions<'_>) -> Result<Keys, Refusal> {
+        let mut budget = TaskBudget::default();
+        let (mut selected, refused) = match requested {
+            RequestedPartitions::Keys(keys) => self.by_keys(keys, &mut budget)?,
+            products => self.by_products(products, &mut budget)?,
         };
-        let places: Vec<u32> = self
-            .deployed
+        let order: Vec<u32> = self
+            .graph
             .order
             .iter()
             .copied()
-            .filter(|asset| self.partitioning.contains(asset))
+            .filter(|asset| self.partitioned.contains(asset))
             .collect();
-        for asset in places.iter().rev().copied() {
-            if !chosen.contains_key(&asset) {
-                chosen.extend(
-                    self.read_by_readers(asset, &chosen, &mut room)?
+        for asset in order.iter().rev().copied() {
+            if !selected.contains_key(&asset) {
+                selected.extend(
+                    self.partitions_read_by_selected(asset, &selected, &mut budget)?
                         .map(|keys| (asset, keys)),
                 );
             }
         }
-        for asset in places {
-            if !chosen.contains_key(&asset) {
-                chosen.extend(
-                    self.readers_of_made(asset, &chosen, &mut room)?
+        for asset in order {
+            if !selected.contains_key(&asset) {
+                selected.extend(
+                    self.partitions_reading_selected(asset, &selected, &mut budget)?
                         .map(|keys| (asset, keys)),
                 );
             }
         }
         match self
-            .partitioning
+            .partitioned
             .iter()
-            .find(|asset| !chosen.contains_key(asset))
+            .find(|asset| !selected.contains_key(asset))
         {
-            None => Ok(chosen),
+            None => Ok(selected),
             Some(asset) => Err(refused
                 .get(asset)
                 .cloned()
-                .unwrap_or_else(|| self.unfit(*asset))),
+                .unwrap_or_else(|| self.no_partition_selected(*asset))),
         }
     }
 
-    /// Every key must fit at least one asset.
+    /// Fails unless every key fits at least one asset.
     fn by_keys(
         &self,
         keys: &BTreeSet<PartitionKey>,
-        room: &mut Room,
+        budget: &mut TaskBudget,
     ) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
-        let mut chosen = Keys::new();
+        let mut selected = Keys::new();
         let mut refused: BTreeMap<&PartitionKey, PartitioningError> = BTreeMap::new();
         let mut fitting = BTreeSet::new();
         for (asset, partitioning) in self.partitionings() {
             for key in keys {
                 match partitioning.check(key, self.moment) {
                     Ok(()) => {
-                        room.take(1)?;
+                        budget.take(1)?;
                         fitting.insert(key);
-                        chosen.entry(asset).or_default().insert(key.clone());
+                        selected.entry(asset).or_default().insert(key.clone());
                     }
-                    // What at least looks right says more than what does not.
-                    Err(error) if partitioning.has_shape_of(key) => {
+                    // An error about a key with the right dimensions is more specific, so it
+                    // replaces any other.
+                    Err(error) if partitioning.has_dimensions_of(key) => {
                         drop(refused.insert(key, error))
                     }
                     Err(error) => drop(refused.entry(key).or_insert(error)),
@@ -261,52 +268,52 @@ impl Chooser<'_> {
             .and_then(|key| refused.get(key))
         {
             Some(error) => Err(Refusal::of_partitioning(format!("{FIELD}.keys"), error)),
-            None => Ok((chosen, BTreeMap::new())),
+            None => Ok((selected, BTreeMap::new())),
         }
     }
 
     fn by_products(
         &self,
-        wanted: &Wanted<'_>,
-        room: &mut Room,
+        requested: &RequestedPartitions<'_>,
+        budget: &mut TaskBudget,
     ) -> Result<(Keys, BTreeMap<u32, Refusal>), Refusal> {
-        let (mut chosen, mut refused) = (Keys::new(), BTreeMap::new());
+        let (mut selected, mut refused) = (Keys::new(), BTreeMap::new());
         for (asset, partitioning) in self.partitionings() {
-            match wanted.of(partitioning, self.moment) {
+            match requested.resolve(partitioning, self.moment) {
                 Ok(product) => {
-                    room.take(product.len())?;
-                    chosen.insert(asset, listed(&product)?);
+                    budget.take(product.len())?;
+                    selected.insert(asset, collect_keys(&product)?);
                 }
                 Err(error) => {
-                    let name = self.deployed.name(asset);
+                    let name = self.graph.name(asset);
                     let mut refusal = Refusal::of_partitioning(FIELD, &error);
                     refusal.message = format!("{FIELD}: `{name}`: {error}");
                     refused.insert(asset, refusal);
                 }
             }
         }
-        match refused.values().next().filter(|_| chosen.is_empty()) {
+        match refused.values().next().filter(|_| selected.is_empty()) {
             Some(refusal) => Err(refusal.clone()),
-            None => Ok((chosen, refused)),
+            None => Ok((selected, refused)),
         }
     }
 
-    /// What the selected readers of an asset read of it; `None` without such a reader.
-    fn read_by_readers(
+    /// Returns the partitions that the asset's selected readers read, or `None` without such a
+    /// reader.
+    fn partitions_read_by_selected(
         &self,
         asset: u32,
-        chosen: &Keys,
-        room: &mut Room,
+        selected: &Keys,
+        budget: &mut TaskBudget,
     ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
-        let Some(up) = self.deployed.partitioning(asset) else {
+        let Some(up) = self.graph.partitioning(asset) else {
             return Ok(None);
         };
         let (mut read, mut has_reader) = (BTreeSet::new(), false);
-        for (reader, keys) in chosen {
-            let links = self.deployed.task_links(*reader);
-            for link in links.filter(|link| self.deployed.maker(link.upstream) == asset) {
-                let (Some(mapping), Some(down)) =
-                    (&link.mapping, self.deployed.partitioning(*reader))
+        for (reader, keys) in selected {
+            let links = self.graph.task_links(*reader);
+            for link in links.filter(|link| self.graph.maker(link.upstream) == asset) {
+                let (Some(mapping), Some(down)) = (&link.mapping, self.graph.partitioning(*reader))
                 else {
                     continue;
                 };
@@ -317,30 +324,31 @@ impl Chooser<'_> {
                     let exist = keys
                         .into_iter()
                         .filter(|key| up.check(key, self.moment).is_ok());
-                    room.extend(&mut read, exist)?;
+                    budget.extend(&mut read, exist)?;
                 }
             }
         }
         Ok(has_reader.then_some(read))
     }
 
-    /// What of an asset reads something that is made; `None` when it reads everything or nothing of it.
-    fn readers_of_made(
+    /// Returns the partitions of an asset that read something that is made, or `None` when its
+    /// mappings read all upstream partitions or none.
+    fn partitions_reading_selected(
         &self,
         asset: u32,
-        chosen: &Keys,
-        room: &mut Room,
+        selected: &Keys,
+        budget: &mut TaskBudget,
     ) -> Result<Option<BTreeSet<PartitionKey>>, Refusal> {
-        let Some(down) = self.deployed.partitioning(asset) else {
+        let Some(down) = self.graph.partitioning(asset) else {
             return Ok(None);
         };
         let mut readers = None;
-        for link in self.deployed.task_links(asset) {
-            let upstream = self.deployed.maker(link.upstream);
+        for link in self.graph.task_links(asset) {
+            let upstream = self.graph.maker(link.upstream);
             let (Some(mapping), Some(up), Some(keys)) = (
                 &link.mapping,
-                self.deployed.partitioning(upstream),
-                chosen.get(&upstream),
+                self.graph.partitioning(upstream),
+                selected.get(&upstream),
             ) else {
                 continue;
             };
@@ -349,7 +357,7 @@ impl Chooser<'_> {
                 if let Some(found) =
                     found.map_err(|error| Refusal::of_partitioning(FIELD, &error))?
                 {
-                    room.extend(readers.get_or_insert_with(BTreeSet::new), found)?;
+                    budget.extend(readers.get_or_insert_with(BTreeSet::new), found)?;
                 }
             }
         }
@@ -357,13 +365,13 @@ impl Chooser<'_> {
     }
 
     fn partitionings(&self) -> impl Iterator<Item = (u32, &Partitioning)> {
-        self.partitioning
+        self.partitioned
             .iter()
-            .filter_map(|asset| Some((*asset, self.deployed.partitioning(*asset)?)))
+            .filter_map(|asset| Some((*asset, self.graph.partitioning(*asset)?)))
     }
 
-    fn unfit(&self, asset: u32) -> Refusal {
-        let name = self.deployed.name(asset);
+    fn no_partition_selected(&self, asset: u32) -> Refusal {
+        let name = self.graph.name(asset);
         let sentence = format!(
             "none of these is a partition of `{name}`, and none leads to one; name some or leave it out"
         );
@@ -371,14 +379,15 @@ impl Chooser<'_> {
     }
 }
 
-/// What was chosen so far, of all assets together. Asked before keys are made, for a short request can mean millions.
+/// Counts the selected partitions of all assets. It is charged before keys are built, because a
+/// short request can name millions.
 #[derive(Default)]
-struct Room {
+struct TaskBudget {
     taken: u64,
 }
 
-impl Room {
-    /// Whether a run may have that many more tasks.
+impl TaskBudget {
+    /// Adds `count` tasks; fails when the run would have too many.
     fn take(&mut self, count: u64) -> Result<(), Refusal> {
         self.taken = self.taken.saturating_add(count);
         if self.taken <= TASKS_PER_RUN_MAX as u64 {
@@ -393,20 +402,20 @@ impl Room {
 
     fn extend(
         &mut self,
-        chosen: &mut BTreeSet<PartitionKey>,
+        selected: &mut BTreeSet<PartitionKey>,
         keys: impl IntoIterator<Item = PartitionKey>,
     ) -> Result<(), Refusal> {
         for key in keys {
-            if !chosen.contains(&key) {
+            if !selected.contains(&key) {
                 self.take(1)?;
-                chosen.insert(key);
+                selected.insert(key);
             }
         }
         Ok(())
     }
 }
 
-fn listed(product: &Product) -> Result<BTreeSet<PartitionKey>, Refusal> {
+fn collect_keys(product: &Product) -> Result<BTreeSet<PartitionKey>, Refusal> {
     let keys: Result<BTreeSet<PartitionKey>, _> = product.keys().collect();
     keys.map_err(|error| Refusal::of_field(Reason::PartitionInvalid, FIELD, error.to_string()))
 }
@@ -416,17 +425,17 @@ mod tests {
     use servo_proto::v1::{AssetDefinition, TimeGrain};
 
     use super::*;
-    use crate::core::samples::{asset, keys, manifest, partitioning, time};
+    use crate::core::samples::{asset, keys, manifest, partitioned, time};
 
     fn daily(name: &str, upstream: &[&str]) -> AssetDefinition {
-        partitioning(
+        partitioned(
             asset(name, upstream),
             vec![time("day", TimeGrain::Day, "", "2000-01-01", "")],
         )
     }
 
     fn hourly(name: &str) -> AssetDefinition {
-        partitioning(
+        partitioned(
             asset(name, &[]),
             vec![time(
                 "hour",
@@ -438,7 +447,7 @@ mod tests {
         )
     }
 
-    /// 8,400 of them.
+    /// Returns 8,400 dates.
     fn dates() -> impl Iterator<Item = String> {
         (2001..2026).flat_map(|year| {
             let days = (1..=12).flat_map(|month| (1..=28).map(move |day| (month, day)));
@@ -448,13 +457,13 @@ mod tests {
 
     fn check(assets: Vec<AssetDefinition>, named: Vec<String>) {
         let makers = (0u32..).take(assets.len()).collect();
-        let deployed = Deployed::new(manifest(assets)).unwrap();
+        let graph = DeploymentGraph::new(manifest(assets)).unwrap();
         let named: Vec<&str> = named.iter().map(String::as_str).collect();
         let moment = Moment {
             now: "2026-06-01T00:00:00Z".parse().unwrap(),
             ..Moment::default()
         };
-        let refused = choose(&deployed, &makers, Some(&keys(&named)), &moment).unwrap_err();
+        let refused = select_partitions(&graph, &makers, Some(&keys(&named)), &moment).unwrap_err();
         assert_eq!(refused.reason, Reason::QuotaExceeded);
         assert!(
             refused.message.contains("means 50001 partitions or more"),
@@ -464,10 +473,10 @@ mod tests {
     }
 
     #[test]
-    fn partitions_of_all_assets_are_counted_together_before_they_are_made() {
+    fn partitions_of_all_assets_are_counted_before_keys_are_built() {
         let days = || dates().map(|date| format!("day=d:{date}"));
         let names = ["n/a", "n/b", "n/c", "n/d", "n/e", "n/f"];
-        // Named for six assets, read of six by one, and read by six of one.
+        // The keys apply to six assets; one asset reads six others; six assets read one.
         check(names.map(|name| daily(name, &[])).into(), days().collect());
         let read = names
             .map(hourly)

@@ -1,4 +1,4 @@
-//! Partitions summed up: how many are in each state, and stretches of neighbours.
+//! Summarizes partitions: how many are in each state, and ranges of neighbouring partitions.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,20 @@ use servo_proto::v1::{
     PartitionState, PartitionStateCount, PartitionStretch, SummarizePartitionsResponse,
 };
 
-use super::Order;
+use super::PartitionOrder;
 
-/// Neighbours by their places, both ends included.
+/// A range of neighbouring partitions by index, both ends included.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct ValueSelection {
+struct Stretch {
     first: u64,
     last: u64,
     counts: BTreeMap<PartitionState, u64>,
 }
 
-/// What stands in neither is missing. At most `stretches_max`, which is not 0.
-pub(crate) fn summary(
-    order: &Order,
+/// Partitions in neither `known` nor `live` are missing. Returns at most `stretches_max` ranges,
+/// which must not be 0.
+pub(crate) fn summarize(
+    order: &PartitionOrder,
     known: Vec<(u64, PartitionState)>,
     live: &[u64],
     stretches_max: usize,
@@ -28,14 +29,14 @@ pub(crate) fn summary(
     stretches
         .iter()
         .for_each(|stretch| add(&mut counts, &stretch.counts));
-    let show = |stretch: ValueSelection| PartitionStretch {
+    let show = |stretch: Stretch| PartitionStretch {
         first_key: order.key(stretch.first),
         last_key: order.key(stretch.last),
-        counts: shown(&stretch.counts),
+        counts: to_proto(&stretch.counts),
     };
     SummarizePartitionsResponse {
         total: order.len(),
-        counts: shown(&counts),
+        counts: to_proto(&counts),
         stretches: merged(stretches, stretches_max)
             .into_iter()
             .map(show)
@@ -43,32 +44,33 @@ pub(crate) fn summary(
     }
 }
 
-fn stretches(total: u64, known: Vec<(u64, PartitionState)>, live: &[u64]) -> Vec<ValueSelection> {
-    let under_way = live
+fn stretches(total: u64, known: Vec<(u64, PartitionState)>, live: &[u64]) -> Vec<Stretch> {
+    let in_progress = live
         .iter()
-        .map(|place| (*place, PartitionState::InProgress));
-    // A stable sort: whatever else is known of a partition, that an attempt is under way comes first.
-    let mut states: Vec<(u64, PartitionState)> = under_way.chain(known).collect();
-    states.sort_by_key(|(place, _)| *place);
-    states.dedup_by_key(|(place, _)| *place);
+        .map(|index| (*index, PartitionState::InProgress));
+    // The sort is stable and `dedup` keeps the first entry, so an attempt in flight takes
+    // precedence over any other state.
+    let mut states: Vec<(u64, PartitionState)> = in_progress.chain(known).collect();
+    states.sort_by_key(|(index, _)| *index);
+    states.dedup_by_key(|(index, _)| *index);
     let mut stretches = Vec::new();
     let mut next = 0;
-    for (place, state) in states {
-        fill(&mut stretches, next, place);
-        push(&mut stretches, place, place, state);
-        next = place + 1;
+    for (index, state) in states {
+        push_missing(&mut stretches, next, index);
+        push(&mut stretches, index, index, state);
+        next = index + 1;
     }
-    fill(&mut stretches, next, total);
+    push_missing(&mut stretches, next, total);
     stretches
 }
 
-fn fill(stretches: &mut Vec<ValueSelection>, from: u64, until: u64) {
+fn push_missing(stretches: &mut Vec<Stretch>, from: u64, until: u64) {
     if from < until {
         push(stretches, from, until - 1, PartitionState::Missing);
     }
 }
 
-fn push(stretches: &mut Vec<ValueSelection>, first: u64, last: u64, state: PartitionState) {
+fn push(stretches: &mut Vec<Stretch>, first: u64, last: u64, state: PartitionState) {
     let count = last - first + 1;
     match stretches
         .last_mut()
@@ -78,7 +80,7 @@ fn push(stretches: &mut Vec<ValueSelection>, first: u64, last: u64, state: Parti
             before.last = last;
             *before.counts.entry(state).or_default() += count;
         }
-        None => stretches.push(ValueSelection {
+        None => stretches.push(Stretch {
             first,
             last,
             counts: BTreeMap::from([(state, count)]),
@@ -86,14 +88,14 @@ fn push(stretches: &mut Vec<ValueSelection>, first: u64, last: u64, state: Parti
     }
 }
 
-/// Neighbours together, as many in each as are needed.
-fn merged(stretches: Vec<ValueSelection>, max: usize) -> Vec<ValueSelection> {
+/// Merges neighbouring ranges evenly until at most `max` are left.
+fn merged(stretches: Vec<Stretch>, max: usize) -> Vec<Stretch> {
     let together = stretches.len().div_ceil(max.max(1)).max(1);
-    let merge = |some: &[ValueSelection]| {
+    let merge = |some: &[Stretch]| {
         let mut counts = BTreeMap::new();
         some.iter()
             .for_each(|stretch| add(&mut counts, &stretch.counts));
-        Some(ValueSelection {
+        Some(Stretch {
             first: some.first()?.first,
             last: some.last()?.last,
             counts,
@@ -107,7 +109,7 @@ fn add(counts: &mut BTreeMap<PartitionState, u64>, more: &BTreeMap<PartitionStat
         .for_each(|(state, count)| *counts.entry(*state).or_default() += count);
 }
 
-fn shown(counts: &BTreeMap<PartitionState, u64>) -> Vec<PartitionStateCount> {
+fn to_proto(counts: &BTreeMap<PartitionState, u64>) -> Vec<PartitionStateCount> {
     counts
         .iter()
         .map(|(state, count)| PartitionStateCount {
@@ -123,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Each stretch as its ends and counts.
+    /// Each expected stretch is given by its ends and state.
     fn check(
         total: u64,
         known: &[(u64, PartitionState)],
@@ -131,9 +133,9 @@ mod tests {
         expected: &[(u64, u64, PartitionState)],
     ) {
         let found = stretches(total, known.to_vec(), live);
-        let expected: Vec<ValueSelection> = expected
+        let expected: Vec<Stretch> = expected
             .iter()
-            .map(|(first, last, state)| ValueSelection {
+            .map(|(first, last, state)| Stretch {
                 first: *first,
                 last: *last,
                 counts: BTreeMap::from([(*state, last - first + 1)]),
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_of_one_state_stand_together_and_gaps_are_missing() {
+    fn neighbours_in_one_state_form_one_stretch_and_gaps_are_missing() {
         check(0, &[], &[], &[]);
         check(3, &[], &[], &[(0, 2, Missing)]);
         check(
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_is_told_before_the_rest() {
+    fn in_progress_takes_precedence_over_other_states() {
         let known = [(0, UpToDate), (1, Stale)];
         check(
             4,
@@ -178,7 +180,7 @@ mod tests {
     #[test]
     fn too_many_stretches_are_merged_without_losing_a_partition() {
         let known: Vec<(u64, PartitionState)> =
-            (0..10).map(|place| (place * 2, UpToDate)).collect();
+            (0..10).map(|index| (index * 2, UpToDate)).collect();
         let all = stretches(20, known, &[]);
         assert_eq!(all.len(), 20);
         let merged = merged(all, 3);

@@ -1,4 +1,4 @@
-//! Many partitions, judged at once from the scheduler's rows.
+//! Tests the state of many partitions, computed from the scheduler's rows.
 
 use servo_mesh::Reason;
 use servo_proto::v1::partition_dimension::Values;
@@ -11,7 +11,7 @@ use sqlx::{Connection, PgConnection};
 
 use crate::support::{TENANT, WORKSPACE, World, asset, manifest, refused};
 
-/// More partitions than one statement reads.
+/// The side length of the grid; its square exceeds the partitions that one statement reads.
 const SIDE: usize = 150;
 
 fn grid(key: &str, upstream: &[&str]) -> AssetDefinition {
@@ -32,8 +32,8 @@ fn grid(key: &str, upstream: &[&str]) -> AssetDefinition {
     }
 }
 
-/// Versions of the partitions whose x lies in between, made at an hour of the same day.
-async fn made(world: &World, asset: &str, from: usize, until: usize, hour: i32) {
+/// Writes versions of the partitions whose x is in the range, made at an hour of the same day.
+async fn write_versions(world: &World, asset: &str, from: usize, until: usize, hour: i32) {
     let mut connection = PgConnection::connect(&world.database.admin_url())
         .await
         .unwrap();
@@ -57,7 +57,8 @@ async fn made(world: &World, asset: &str, from: usize, until: usize, hour: i32) 
     insert.execute(&mut connection).await.unwrap();
 }
 
-/// `n/grid` reads `n/base`: its first third was made after it, its second third before.
+/// `n/grid` reads `n/base`: its first third was made after `n/base`, its second third before, and
+/// its last third never.
 async fn two_thirds_made() -> World {
     let world = World::start().await;
     world
@@ -66,9 +67,9 @@ async fn two_thirds_made() -> World {
             grid("n/grid", &["n/base"]),
         ]))
         .await;
-    made(&world, "n/base", 0, SIDE, 10).await;
-    made(&world, "n/grid", 0, 2 * SIDE / 3, 11).await;
-    made(&world, "n/base", SIDE / 3, 2 * SIDE / 3, 12).await;
+    write_versions(&world, "n/base", 0, SIDE, 10).await;
+    write_versions(&world, "n/grid", 0, 2 * SIDE / 3, 11).await;
+    write_versions(&world, "n/base", SIDE / 3, 2 * SIDE / 3, 12).await;
     world
 }
 
@@ -93,13 +94,13 @@ fn stretch(stretch: &PartitionStretch) -> (&str, &str, PartitionState, u64) {
 }
 
 #[tokio::test]
-async fn all_partitions_of_an_asset_are_summed_up() {
+async fn all_partitions_of_an_asset_are_summarized() {
     use PartitionState::{InProgress, Missing, Stale, UpToDate};
     let world = two_thirds_made().await;
-    let asked = summarize("n/grid", &["x=s:v0000,y=s:v0000", "x=s:gone,y=s:v0000"]);
+    let request = summarize("n/grid", &["x=s:v0000,y=s:v0000", "x=s:gone,y=s:v0000"]);
     let found = world
         .scheduler()
-        .summarize_partitions(asked)
+        .summarize_partitions(request)
         .await
         .unwrap()
         .into_inner();
@@ -169,7 +170,7 @@ fn keys(found: &FindStalePartitionsResponse) -> (&str, &str) {
 }
 
 #[tokio::test]
-async fn stale_partitions_are_found_page_by_page() {
+async fn stale_partitions_are_listed_page_by_page() {
     let world = two_thirds_made().await;
     let mut scheduler = world.scheduler();
     let any = StaleReason::Unspecified;
@@ -187,7 +188,7 @@ async fn stale_partitions_are_found_page_by_page() {
         (StaleReason::UpstreamChanged, "n/base")
     );
     assert_eq!(cause.partition_key, "x=s:v0050,y=s:v0000");
-    // 2026-01-01T12:00:00Z, when what it reads came.
+    // 2026-01-01T12:00:00Z, when its input was made.
     assert_eq!(staleness.stale_since.unwrap().seconds, 1_767_268_800);
     let next = find(&[], &first.next_page_token, any);
     let second = scheduler

@@ -1,4 +1,4 @@
-//! A deployment as a graph in memory: parsed once, asked often, never changed.
+//! A deployment as an immutable in-memory graph, parsed once and read often.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,52 +10,54 @@ use servo_model::{AssetKey, Digest};
 use servo_proto::v1::{ErrorReason as Reason, Manifest, PlannedAsset};
 
 use crate::core::check::{Link, check};
-use crate::core::nearest::did_you_mean;
 use crate::core::refusal::Refusal;
+use crate::core::suggestions::did_you_mean;
 use crate::core::{canonical, settings};
 
-/// Assets are numbered by the order of their keys, which is also the manifest's.
+/// Assets are numbered in the order of their keys, which is also the order of the normalised
+/// manifest.
 #[derive(Debug)]
-pub(crate) struct Deployed {
+pub(crate) struct DeploymentGraph {
     pub(crate) digest: Digest,
-    /// In its normal order.
+    /// Normalised, see [`canonical::normalise`].
     pub(crate) manifest: Manifest,
     pub(crate) keys: Vec<AssetKey>,
     pub(crate) partitionings: Vec<Option<Partitioning>>,
     pub(crate) links: Vec<Vec<Link>>,
-    /// The asset whose task makes each one.
+    /// The asset whose task makes each asset.
     pub(crate) makers: Vec<u32>,
-    /// The assets that each task makes, itself first; empty for those without a task.
+    /// The assets that each task makes, its own asset first. Empty for assets without a task.
     pub(crate) members: Vec<Vec<u32>>,
-    /// Those with tasks, each behind everything it reads.
+    /// The assets with tasks in topological order.
     pub(crate) order: Vec<u32>,
     pub(crate) upstream: Vec<Vec<u32>>,
     pub(crate) downstream: Vec<Vec<u32>>,
-    /// What a plan says about each asset with a task, and the digest of that.
+    /// The plan settings of each asset with a task, and their digest.
     pub(crate) planned: Vec<Option<(PlannedAsset, Digest)>>,
-    /// The dynamic sets that its partitions come from.
+    /// The dynamic sets that its partitionings use.
     pub(crate) sets: BTreeSet<String>,
     tags: Vec<BTreeMap<String, String>>,
 }
 
-impl Deployed {
-    /// Checks a manifest as it was given, so that faults are told by the caller's own order, then puts it in order.
-    pub(crate) fn new(mut manifest: Manifest) -> Result<Deployed, Refusal> {
+impl DeploymentGraph {
+    /// Checks and normalises a manifest. It is checked before it is normalised, so that faults
+    /// refer to the caller's own order.
+    pub(crate) fn new(mut manifest: Manifest) -> Result<DeploymentGraph, Refusal> {
         check(&manifest)?;
         canonical::normalise(&mut manifest);
-        Deployed::from_normal(manifest)
+        DeploymentGraph::from_normal(manifest)
     }
 
-    /// Reads a manifest that is in its normal order.
-    pub(crate) fn from_normal(mut manifest: Manifest) -> Result<Deployed, Refusal> {
+    /// Builds the graph of a manifest that is already normalised.
+    pub(crate) fn from_normal(mut manifest: Manifest) -> Result<DeploymentGraph, Refusal> {
         let checked = check(&manifest)?;
-        let digest = canonical::manifest_digest(&mut manifest).map_err(no_canonical_form)?;
+        let digest = canonical::manifest_digest(&mut manifest).map_err(canonical_error)?;
         let members = members(&manifest, &checked.makers);
         let upstream = upstream(&checked.links, &checked.makers);
         let planned = planned(&manifest, &members)?;
-        let mut deployed = Deployed {
+        let mut graph = DeploymentGraph {
             digest,
-            downstream: turned(&upstream),
+            downstream: reversed(&upstream),
             tags: manifest
                 .assets
                 .iter()
@@ -77,13 +79,13 @@ impl Deployed {
             planned,
             manifest,
         };
-        deployed.order = deployed.tasks_in_order()?;
-        Ok(deployed)
+        graph.order = graph.tasks_in_order()?;
+        Ok(graph)
     }
 
-    /// The assets that the expressions in `field` mean.
+    /// Returns the assets that the expressions in `field` select.
     pub(crate) fn select(&self, field: &str, expressions: &[String]) -> Result<Vec<u32>, Refusal> {
-        let told = |error: SelectionError| Refusal::of_selection(field, &error, self);
+        let refusal = |error: SelectionError| Refusal::of_selection(field, &error, self);
         let assets = Assets {
             keys: &self.keys,
             tags: &self.tags,
@@ -91,9 +93,9 @@ impl Deployed {
             downstream: &self.downstream,
         };
         Selection::parse(expressions)
-            .map_err(told)?
+            .map_err(refusal)?
             .of(&assets)
-            .map_err(told)
+            .map_err(refusal)
     }
 
     pub(crate) fn find(&self, key: &AssetKey) -> Option<u32> {
@@ -101,7 +103,7 @@ impl Deployed {
         u32::try_from(at).ok()
     }
 
-    /// The key as it is written in messages.
+    /// Returns the asset key as it is written in messages.
     pub(crate) fn name(&self, asset: u32) -> &str {
         &self.manifest.assets[asset as usize].key
     }
@@ -114,7 +116,7 @@ impl Deployed {
         self.manifest.assets[asset as usize].source
     }
 
-    /// Everything that the task of this asset reads.
+    /// Returns the links of every asset that this task makes.
     pub(crate) fn task_links(&self, maker: u32) -> impl Iterator<Item = &Link> {
         self.members[maker as usize]
             .iter()
@@ -125,7 +127,7 @@ impl Deployed {
         self.makers[asset as usize]
     }
 
-    /// The version of the code that makes it; empty for what has no task.
+    /// Returns the version of the code that makes the asset; empty for an asset without a task.
     pub(crate) fn code_version(&self, asset: u32) -> &str {
         let planned = self.planned[self.maker(asset) as usize].as_ref();
         planned.map_or("", |(planned, _)| planned.code_version.as_str())
@@ -138,8 +140,9 @@ impl Deployed {
         )
     }
 
-    /// About what it takes in memory: its texts are kept up to three times, and each asset and link has its frame.
-    pub(crate) fn weight(&self) -> usize {
+    /// Estimates the memory use in bytes: texts are kept up to three times, and each asset and link
+    /// has a fixed overhead.
+    pub(crate) fn memory_bytes(&self) -> usize {
         const ASSET_BYTES: usize = 2048;
         const LINK_BYTES: usize = 384;
         let links: usize = self.links.iter().map(Vec::len).sum();
@@ -155,19 +158,19 @@ impl Deployed {
             let makers = self.task_links(maker).map(|link| self.maker(link.upstream));
             makers.filter(|before| !self.is_source(*before)).collect()
         };
-        let graph = Graph::new(tasks.map(|maker| (maker, upstream(maker))));
-        let order = graph.and_then(|graph| {
-            let order = graph.order()?;
+        let tasks = Graph::new(tasks.map(|maker| (maker, upstream(maker))));
+        let order = tasks.and_then(|tasks| {
+            let order = tasks.order()?;
             Ok(order
                 .into_iter()
-                .map(|node| graph.keys()[node as usize])
+                .map(|node| tasks.keys()[node as usize])
                 .collect())
         });
         order.map_err(|error| Refusal::new(Reason::CycleDetected, error.to_string()))
     }
 }
 
-fn no_canonical_form(error: servo_model::json::JsonError) -> Refusal {
+fn canonical_error(error: servo_model::json::JsonError) -> Refusal {
     Refusal::of_field(
         Reason::ManifestInvalid,
         "manifest",
@@ -182,15 +185,17 @@ fn members(manifest: &Manifest, makers: &[u32]) -> Vec<Vec<u32>> {
         .filter(|(asset, _)| !manifest.assets[*asset as usize].source);
     for (asset, maker) in with_tasks {
         let list = &mut members[*maker as usize];
-        match asset == *maker {
-            true => list.insert(0, asset),
-            false => list.push(asset),
+        if asset == *maker {
+            list.insert(0, asset)
+        } else {
+            list.push(asset)
         }
     }
     members
 }
 
-/// What each asset reads. One that is made by another's task reads what that task reads, unless it says more.
+/// Returns the assets that each asset reads. An asset that another asset's task makes reads what
+/// that task reads, unless it declares dependencies of its own.
 fn upstream(links: &[Vec<Link>], makers: &[u32]) -> Vec<Vec<u32>> {
     let of = |(own, maker): (&Vec<Link>, &u32)| {
         let links = if own.is_empty() {
@@ -204,7 +209,7 @@ fn upstream(links: &[Vec<Link>], makers: &[u32]) -> Vec<Vec<u32>> {
     links.iter().zip(makers).map(of).collect()
 }
 
-fn turned(upstream: &[Vec<u32>]) -> Vec<Vec<u32>> {
+fn reversed(upstream: &[Vec<u32>]) -> Vec<Vec<u32>> {
     let mut downstream = vec![Vec::new(); upstream.len()];
     for (asset, list) in (0u32..).zip(upstream) {
         list.iter()
@@ -227,7 +232,7 @@ fn planned(
             manifest,
             also.iter().map(key).collect(),
         );
-        let digest = canonical::digest(&planned, "PlannedAsset").map_err(no_canonical_form)?;
+        let digest = canonical::digest(&planned, "PlannedAsset").map_err(canonical_error)?;
         Ok(Some((planned, digest)))
     };
     members.iter().map(of).collect()
