@@ -1,4 +1,6 @@
-"""Puts the server's binary into the wheel, when it is named; without it the wheel fits every platform."""
+"""Puts the server's binary into the wheel if SERVO_WHEEL_BINARY names it; without it the wheel is
+platform-independent.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ VARIABLE = "SERVO_WHEEL_BINARY"
 class CarryServer(BuildHookInterface[Any]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         binary = os.environ.get(VARIABLE)
-        # An editable install finds what the checkout builds.
+        # An editable install uses the binary that the checkout builds.
         if binary and version == "standard":
             platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
             build_data["pure_python"] = False

@@ -1,11 +1,11 @@
-"""What Servo raises. Every message says what is wrong, where, and what to do about it."""
+"""Exceptions of Servo. Every message names the fault, its location and the remedy."""
 
 from __future__ import annotations
 
 
 class ServoError(Exception):
-    """The root of everything that this package raises on purpose."""
+    """The base class of all exceptions that this package raises deliberately."""
 
 
 class InvalidValue(ServoError, ValueError):
-    """A value that cannot be what it is meant to be: a key, an id, a partition."""
+    """A malformed value, such as a key, an id or a partition."""

@@ -1,1 +1,1 @@
-"""From a folder of code to what is deployed: manifest, sources and locked requirements, each named by its sha256."""
+"""Builds a project folder into manifest, sources and locked requirements, each named by its sha256."""

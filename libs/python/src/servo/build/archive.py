@@ -1,4 +1,4 @@
-"""``src.zip``: the same files give the same bytes on every machine, at any time."""
+"""``src.zip``: the same files give the same bytes on every machine at any time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from servo.errors import InvalidValue
 
 _ARCHIVE_BYTES_MAX = 64 * 1024 * 1024
-# The first time that a zip can say.
+# The earliest time that the zip format can represent.
 _TIME = (1980, 1, 1, 0, 0, 0)
 _READABLE = 0o100644 << 16
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """Stored, not deflated: what a compressor writes depends on its version."""
+    """Entries are stored, not deflated, because the output of a compressor depends on its version."""
     size = sum(map(len, files.values()))
     if size > _ARCHIVE_BYTES_MAX:
         largest = max(files, key=lambda name: len(files[name]))
@@ -28,7 +28,7 @@ def archive(files: Mapping[str, bytes]) -> bytes:
         for name, content in sorted(files.items()):
             entry = zipfile.ZipInfo(name, _TIME)
             entry.external_attr = _READABLE
-            # Otherwise the packaging machine would show.
+            # Fixed, because the default depends on the machine that builds the archive.
             entry.create_system = 3
             zipped.writestr(entry, content)
     return buffer.getvalue()

@@ -1,4 +1,6 @@
-"""``servo build``: scan, check, package; all faults at once, and nothing written when there is one."""
+"""``servo build``: scans, checks and packages a project. Reports all faults at once and writes
+nothing if there is one.
+"""
 
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ from .settings import ProjectSettings
 from .unpackaged import Before, imported, unpackaged
 from .untracked import unspeakable, untracked
 
-# Where a worker finds the locked requirements in the archive.
+# The name of the locked requirements in the archive, where a worker looks for them.
 REQUIREMENTS_NAME = "requirements.lock"
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
     manifest: manifest_pb2.Manifest
-    # src.zip, the locked requirements among its files.
+    # src.zip, including the locked requirements.
     archive: bytes
     requirements: bytes
 
@@ -51,7 +53,7 @@ class Built:
         return self.manifest.artifact.requirements_digest
 
     def write(self, folder: Path) -> None:
-        """Each file under its digest; ``build.json`` names the newest ones and comes last."""
+        """Writes each file under its digest; ``build.json`` names the newest ones and is written last."""
         folder.mkdir(parents=True, exist_ok=True)
         files = {
             f"{self.manifest_digest}.json": canonical.text(self.manifest).encode(),
@@ -97,7 +99,7 @@ def build(folder: Path, *, code_version: str = "") -> Built:
         with listening() as heard:
             modules, broken = import_all(source, settings.modules or module_names(source, files))
         own = [sys.modules[name] for name, _ in imported(source, before)]
-        # What a module that broke has defined has no name yet.
+        # Definitions of a module that failed to import have no name yet, so they cannot be judged.
         faults += [
             *(broken or untracked(heard, [*modules, *own])),
             *unpackaged(source, files, settings.exclude, before),
@@ -132,7 +134,7 @@ def _manifest(
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Whole or not at all."""
+    """Writes the file atomically."""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     partial.write_bytes(content)
     partial.replace(path)

@@ -1,4 +1,4 @@
-"""Which files of a project are packaged, and why others are not."""
+"""Selects the files of a project that are packaged, and explains why others are not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NEVER = (
 
 
 def packaged(source: Path, exclude: Sequence[str]) -> list[Path]:
-    """Sorted by their names in the archive; links are followed nowhere."""
+    """The packaged files, sorted by their names in the archive. Symbolic links are not followed."""
     return sorted(_walk(source, source, exclude), key=lambda path: name_of(source, path))
 
 
@@ -30,7 +30,7 @@ def name_of(source: Path, path: Path) -> str:
 
 
 def why_left_out(source: Path, file: Path, exclude: Sequence[str]) -> str:
-    """The part of its path that keeps a file out of the archive, and what to do about that."""
+    """The part of its path that keeps a file out of the archive, and the remedy."""
     inside = [path for path in (file, *file.parents) if path.is_relative_to(source) and path != source]
     reasons = (_reason(source, path, exclude) for path in reversed(inside))
     return next(filter(None, reasons), "it was not there when the build began; build again")
@@ -47,7 +47,7 @@ def _walk(source: Path, folder: Path, exclude: Sequence[str]) -> Iterator[Path]:
 
 
 def _reason(source: Path, path: Path, exclude: Sequence[str]) -> str:
-    """Empty for what is packaged, as far as it depends on this part of the path alone."""
+    """The reason why this part of the path is not packaged; empty if it is."""
     name = name_of(source, path)
     if path.is_symlink():
         return (

@@ -1,4 +1,4 @@
-"""What a module imports, as its text says."""
+"""The imports of a module, read from its source without executing it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ from .files import name_of
 
 
 class Import(NamedTuple):
-    # Whole, also where the text says it relative to its package.
+    # Absolute, also for relative imports.
     name: str
     line: int
 
 
 def module_name(source: Path, file: Path) -> str | None:
-    """None for files whose names no import can say."""
+    """The module's dotted name, or None if the file's name is not importable."""
     name = name_of(source, file)
     parts = name.removesuffix(".py").removesuffix("/__init__").split("/")
     return ".".join(parts) if all(part.isidentifier() for part in parts) else None
 
 
 def imports(source: Path, file: Path) -> Iterator[Import]:
-    """Of ``from a import b`` both ``a`` and ``a.b``, which may be a module. Raises SyntaxError or ValueError."""
+    """For ``from a import b`` yields both ``a`` and ``a.b``, because b may be a module. Raises
+    SyntaxError or ValueError.
+    """
     package = name_of(source, file.parent).split("/") if file.parent != source else []
     for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""Locked requirements: every package with its exact version, in one order."""
+"""Locked requirements: every package with its exact version, sorted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REMEDY = "write name==version; `pip freeze` and `uv pip compile` give such list
 
 
 def lock(file: Path) -> tuple[str, list[Fault]]:
-    """The locked text, empty without the file, and what cannot be locked."""
+    """The locked text, empty if there is no file, and the faults of lines that are not locked."""
     if not file.exists():
         return "", []
     locked: dict[str, str] = {}
@@ -32,7 +32,7 @@ def lock(file: Path) -> tuple[str, list[Fault]]:
         if found is None:
             faults.append(Fault("requirements", f"is not locked: {_REMEDY}", line, location))
             continue
-        # Names are compared as package indexes do.
+        # Normalizes the name as package indexes do.
         name = re.sub(r"[-_.]+", "-", found["name"]).lower()
         text = " ".join(line.split())
         if locked.setdefault(f"{name}{found['marker'] or ''}", text) != text:
@@ -41,7 +41,7 @@ def lock(file: Path) -> tuple[str, list[Fault]]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Without comments and blanks; a line that ends with a backslash goes on."""
+    """Yields lines without comments and blanks, joined where a line ends with a backslash."""
     whole, start = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         start = start if whole else number

@@ -21,26 +21,28 @@ from .imports import imports, module_name
 
 _MENTIONS = re.compile(rb"^\s*(from|import)\b.*\bservo\b", re.MULTILINE)
 _STDOUT, _STDERR = 1, 2
-# Not the project's, whatever its files are called.
+# Never re-imported, even if the project has files with these names.
 _NEVER_ANEW = sys.stdlib_module_names | {"servo"}
 
 
 def module_names(source: Path, files: Sequence[Path]) -> list[str]:
-    """The modules whose text imports servo; scripts whose names no import can say are left alone."""
+    """The importable modules whose source imports servo."""
     names = [module_name(source, file) for file in files if _imports_servo(source, file)]
     return sorted(name for name in names if name is not None)
 
 
 @contextmanager
 def importing(source: Path) -> Iterator[None]:
-    """As a worker has it: the sources first, and nothing left of what this process imported under their names, be it an
-    earlier state of the project or another one. What it prints goes to stderr: stdout has the answer of the command.
-    Afterwards everything is as it was before."""
-    # Not only what is packaged: imports find the rest as well.
+    """Imports the project as a worker would: sources first on the path, and without modules of the
+    same names that this process imported before. Output of the modules goes to stderr, because
+    stdout carries the command's result. Restores everything afterwards.
+    """
+    # All files, not only the packaged ones, because imports find the others as well.
     tops = {path.name.removesuffix(".py") for path in source.iterdir()} - _NEVER_ANEW
     before = _take_out(tops)
     wrote_bytecode = not sys.dont_write_bytecode
-    # Its times count seconds, and whoever saves twice in one would get the first state again.
+    # Bytecode is compared by modification times in seconds, so a second save within one second
+    # would load stale code.
     sys.dont_write_bytecode = True
     sys.path.insert(0, str(source))
     importlib.invalidate_caches()
@@ -55,7 +57,7 @@ def importing(source: Path) -> Iterator[None]:
 
 
 def import_all(source: Path, names: Sequence[str]) -> tuple[list[ModuleType], list[Fault]]:
-    """Every module that can be imported, and why the others cannot."""
+    """The modules that could be imported, and a fault for each that could not."""
     modules: list[ModuleType] = []
     faults: list[Fault] = []
     for name in names:
@@ -68,8 +70,8 @@ def import_all(source: Path, names: Sequence[str]) -> tuple[list[ModuleType], li
 
 @contextmanager
 def _stdout_is_stderr() -> Iterator[None]:
-    """For whoever prints, and for programs that the project starts, which know the descriptor alone."""
-    # Closed by whoever started this: there is nobody who reads an answer, or nowhere to put the rest.
+    """Redirects the file descriptor too, because programs that the project starts inherit it."""
+    # The parent process closed one of the streams, so there is nothing to redirect.
     if sys.stdout is None or sys.stderr is None:
         yield
         return
@@ -80,7 +82,7 @@ def _stdout_is_stderr() -> Iterator[None]:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        # What a module wrote to the stream that it took for itself.
+        # Flushes output of modules that kept a reference to the stream.
         sys.stdout.flush()
         os.dup2(kept, _STDOUT)
         os.close(kept)
@@ -95,12 +97,12 @@ def _imports_servo(source: Path, file: Path) -> bool:
     if file.suffix != ".py":
         return False
     text = file.read_bytes()
-    # Most files are not worth parsing.
+    # Avoids parsing most files.
     if b"servo" not in text:
         return False
     try:
         return any(each.name.partition(".")[0] == "servo" for each in imports(source, file))
-    # Importing it tells its author, if it looks like a module with definitions.
+    # The import that follows reports the error, if the file looks like a module with definitions.
     except (SyntaxError, ValueError):
         return _MENTIONS.search(text) is not None
 
@@ -115,7 +117,7 @@ def _words(error: BaseException, location: Location | None) -> str:
         case SystemExit():
             return f'it ends the program (exit code {error.code}); do that only if __name__ == "__main__"'
         case InvalidValue():
-            # Some name their place themselves, for those who do not build.
+            # Some errors already name their location, for use outside a build.
             return str(error).removeprefix(f"{location}: ")
         case _:
             return f"{type(error).__name__}: {error}{missing_extra(error)}"
@@ -132,7 +134,7 @@ def _location(name: str, source: Path, error: BaseException) -> Location | None:
 
 
 def _first_line(source: Path, name: str) -> Location | None:
-    """Of a file that is no text of Python at all, which is told without a place."""
+    """The location of a file that is not Python text; such errors carry no position."""
     path = source.joinpath(*name.split("."))
     files = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((Location(str(file), 1) for file in files if file.is_file()), None)

@@ -1,4 +1,4 @@
-"""What ``servo.toml`` says about a project. Everything in it may be left out, and so may the file."""
+"""``servo.toml``, the settings of a project. Every setting and the file itself are optional."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ FILE = "servo.toml"
 
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
-    # The folder that is packaged and put on the path of imports; "src" if there is one, else the project itself.
+    # The folder that is packaged and put on the import path; by default "src" if it exists, else
+    # the project folder.
     source: str = ""
-    # Modules with definitions; empty means every module whose text mentions servo.
+    # Modules with definitions; empty means every module whose source mentions servo.
     modules: tuple[str, ...] = ()
     requirements: str = "requirements.txt"
-    # Patterns of files that are not packaged, besides hidden ones, caches and tests.
+    # Patterns of files to leave out, in addition to hidden files, caches and tests.
     exclude: tuple[str, ...] = ()
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Modules that a project imports and its archive does not have: here they are there, on a worker they are not."""
+"""Detects modules that a project imports but its archive lacks: they exist here and would be missing on a worker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .imports import imports
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What this process had before it imported the project."""
+    """The state of imports before the project was imported."""
 
     modules: frozenset[str]
     path: tuple[Path, ...]
@@ -30,7 +30,7 @@ def unpackaged(source: Path, files: Sequence[Path], exclude: Sequence[str], befo
     """A fault for every module of the project that was imported and is not among the packaged files."""
     known = set(files)
     missing = {name: file for name, file in imported(source, before) if file not in known}
-    # What is inside a package that is left out follows from it.
+    # Modules inside an unpackaged package are implied by it.
     reported = [name for name in sorted(missing) if name.rpartition(".")[0] not in missing]
     return [
         Fault(
@@ -44,8 +44,9 @@ def unpackaged(source: Path, files: Sequence[Path], exclude: Sequence[str], befo
 
 
 def imported(source: Path, before: Before) -> Iterator[tuple[str, Path]]:
-    """Modules of the project that it imported, and their files."""
-    # An environment inside of the project, or a part of it that is installed: those are the requirements' matter.
+    """The project's modules that were imported, with their files."""
+    # A virtual environment inside the project, or an installed part of it: the requirements cover
+    # those.
     installed = [path for path in before.path if path != source and path.is_relative_to(source)]
     for name, module in list(sys.modules.items()):
         given = getattr(module, "__file__", None)
@@ -57,13 +58,13 @@ def imported(source: Path, before: Before) -> Iterator[tuple[str, Path]]:
 
 
 def _place(source: Path, files: Sequence[Path], name: str) -> Location | None:
-    """The first line that imports it or something inside of it."""
+    """The first line that imports the module or something inside it."""
     for file in files:
         if file.suffix != ".py":
             continue
         try:
             lines = [each.line for each in imports(source, file) if f"{each.name}.".startswith(f"{name}.")]
-        # Told by whoever imports it.
+        # The import itself reports the error.
         except (SyntaxError, ValueError):
             continue
         if lines:

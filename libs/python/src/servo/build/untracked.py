@@ -1,4 +1,4 @@
-"""Definitions that a worker could not find again, and that nobody would miss before it is too late."""
+"""Detects definitions that a worker could not import by name."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DECORATORS = frozenset({"asset", "multi_asset", "check", "schedule", "sensor"})
 
 
 def untracked(heard: Sequence[object], modules: Iterable[ModuleType]) -> list[Fault]:
-    """A fault for everything that was defined and stands at the top of no module."""
+    """A fault for every definition that is not a module-level name."""
     kept = {id(value) for module in modules for value in list(vars(module).values()) if isinstance(value, KINDS)}
     return [_fault(each) for each in heard if id(each) not in kept]
 
 
 def unspeakable(source: Path, files: Sequence[Path]) -> list[Fault]:
-    """A fault for every definition in a file whose name no import can say; scripts without any are left alone."""
+    """A fault for every definition in a file whose name is not importable; scripts without definitions are ignored."""
     named = [file for file in files if file.suffix == ".py" and module_name(source, file) is None]
     return [
         Fault(
@@ -58,7 +58,7 @@ def _defined(file: Path) -> Iterator[tuple[str, int]]:
         return
     try:
         tree = ast.parse(text)
-    # A script may be for another Python.
+    # A script may be written for another version of Python.
     except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):

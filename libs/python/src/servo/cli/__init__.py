@@ -1,1 +1,1 @@
-"""The command ``servo``. Each command imports what it needs when it is called, so that help comes at once."""
+"""The command ``servo``. Each command imports its dependencies when it is called, so that help is printed at once."""

@@ -1,4 +1,4 @@
-"""``python -m servo.cli``: the command with the interpreter that runs it."""
+"""``python -m servo.cli``: the command under the current interpreter."""
 
 from .main import main
 

@@ -25,7 +25,7 @@ admin_app = Group()
 @admin_app.add("workers")
 @connected
 def workers_command(server: Server, as_json: AsJson = False) -> None:
-    """The tenant's workers, and what they have to do."""
+    """List the tenant's workers and their load."""
     from servo.v1 import worker_pb2
 
     with server.client() as client:
@@ -49,7 +49,7 @@ def workers_command(server: Server, as_json: AsJson = False) -> None:
 @admin_app.add("drain")
 @connected
 def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
-    """Let a worker finish what it has, and give it nothing new."""
+    """Let a worker finish its attempts and give it nothing new."""
     from servo.v1 import dispatcher_pb2
 
     request = dispatcher_pb2.DrainWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
@@ -61,7 +61,7 @@ def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_js
 @admin_app.add("kill")
 @connected
 def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
-    """Cut a worker off; its tasks are given to others."""
+    """Disconnect a worker; its tasks are given to other workers."""
     from servo.v1 import dispatcher_pb2
 
     request = dispatcher_pb2.KillWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
@@ -79,7 +79,7 @@ def pause_command(
     comment: Comment = "",
     as_json: AsJson = False,
 ) -> None:
-    """Give no new task to any worker; what runs goes on."""
+    """Stop giving tasks to workers; running attempts continue."""
     from servo.v1 import dispatcher_pb2
 
     request = dispatcher_pb2.PauseDispatchRequest(
@@ -95,7 +95,7 @@ def pause_command(
 @admin_app.add("pauses")
 @connected
 def pauses_command(server: Server, as_json: AsJson = False) -> None:
-    """What is paused, by whom and why."""
+    """List pauses, with author and reason."""
     from servo.client.pages import pages
     from servo.v1 import dispatcher_pb2
 
@@ -132,7 +132,7 @@ def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_jso
 @admin_app.add("deployments")
 @connected
 def deployments_command(server: Server, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """What was deployed into the workspace, newest first."""
+    """List the deployments of the workspace, newest first."""
     from servo.client.pages import pages
     from servo.v1 import planner_pb2
 

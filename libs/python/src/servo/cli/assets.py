@@ -38,7 +38,7 @@ def list_command(
     filter: Filter = "",  # noqa: A002
     as_json: AsJson = False,
 ) -> None:
-    """What is deployed."""
+    """List the deployed assets."""
     with server.client() as client:
         assets = list(client.assets(*(selection or ()), filter=filter))
     if as_json:
@@ -51,7 +51,7 @@ def list_command(
 @assets_app.add("show")
 @connected
 def show_command(server: Server, key: Key, versions: Versions = 5, as_json: AsJson = False) -> None:
-    """One asset: what it reads and is read by, its settings, its newest data."""
+    """Show one asset: its dependencies and readers, its settings, its newest data."""
     with server.client() as client:
         asset = client.asset(key)
         found = list(islice(client.materializations(filter=f'asset_key = "{asset.asset_key}"'), versions))
@@ -70,7 +70,7 @@ def show_command(server: Server, key: Key, versions: Versions = 5, as_json: AsJs
 @assets_app.add("lineage")
 @connected
 def lineage_command(server: Server, selection: Selection = None, as_json: AsJson = False) -> None:
-    """The graph around assets: each with what is made from it below it."""
+    """Show the graph around assets; each asset's readers are listed below it."""
     with server.client() as client:
         graph = client.lineage(*(selection or ()))
     if as_json:
@@ -85,7 +85,7 @@ def lineage_command(server: Server, selection: Selection = None, as_json: AsJson
 def preview_command(
     server: Server, key: Key, partitions: Partitions = 10, rows: Rows = 50, as_json: AsJson = False
 ) -> None:
-    """The newest data of an asset as a table."""
+    """Show the newest data of an asset as a table."""
     from . import preview
 
     with server.client() as client:
@@ -106,7 +106,7 @@ def checks_command(
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
-    """What checks found, newest first."""
+    """List check results, newest first."""
     from . import check_results
 
     with server.client() as client:
@@ -155,7 +155,7 @@ def _state(state: int) -> str:
 
 
 def _tree(graph: planner_pb2.GetLineageResponse) -> list[str]:
-    """Roots first; an asset that is made from several stands below each, its own tree only once."""
+    """Roots first. An asset with several dependencies is listed below each, its own tree only once."""
     below: dict[str, list[str]] = {}
     for edge in graph.edges:
         below.setdefault(edge.upstream_key, []).append(edge.downstream_key)

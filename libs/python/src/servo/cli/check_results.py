@@ -1,4 +1,4 @@
-"""What checks found."""
+"""Check results of runs and assets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PRINTED_MAX = 10
 
 
 def results(client: Client, **wanted: str) -> Iterator[materialization_pb2.CheckRecord]:
-    """Newest first; ``wanted`` are fields and what they must be, empty for anything."""
+    """Check results, newest first; ``wanted`` filters by field, an empty value matches anything."""
     from servo.client.pages import pages
     from servo.v1 import scheduler_data_pb2
 
@@ -32,7 +32,7 @@ def results(client: Client, **wanted: str) -> Iterator[materialization_pb2.Check
 
 
 def print_flags(client: Client, run: run_pb2.Run) -> None:
-    """Why a run is flagged."""
+    """Prints why a run is flagged."""
     found = list(islice(results(client, run_id=run.run_id, passed="false"), _PRINTED_MAX + 1))
     for each in found[:_PRINTED_MAX]:
         partition = f"[{each.partition_key}]" if each.partition_key else ""
@@ -42,7 +42,7 @@ def print_flags(client: Client, run: run_pb2.Run) -> None:
 
 
 def print_quarantined(client: Client, run: run_pb2.Run) -> None:
-    """What the run made and readers do not get."""
+    """Prints the outputs of a run that are in quarantine."""
     of_run = f'run_id = "{run.run_id}" AND state = QUARANTINED'
     waiting = list(islice(client.materializations(filter=of_run), _PRINTED_MAX + 1))
     for each in waiting[:_PRINTED_MAX]:
@@ -54,7 +54,7 @@ def print_quarantined(client: Client, run: run_pb2.Run) -> None:
 
 
 def describe(check: quality_pb2.CheckResult) -> str:
-    """One that did not pass, in one line."""
+    """A failed check in one line."""
     first, *_ = check.message.removeprefix("the check broke: ").splitlines() or [""]
     return f"check {check.name} {ending(check)}{f': {first}' if first else ''}"
 

@@ -1,7 +1,8 @@
 """Commands from annotated functions, on top of click.
 
-A parameter ``name: Annotated[str, Option("--name", "-n", help="…")] = ""`` becomes an option, one with ``Argument`` a
-positional argument. Click is the only dependency: libraries that do the same bring more packages than Servo itself has.
+A parameter ``name: Annotated[str, Option("--name", "-n", help="…")] = ""`` becomes an option, one
+with ``Argument`` a positional argument. Click has no dependencies of its own; the libraries that
+offer the same bring more packages than the rest of Servo.
 """
 
 from __future__ import annotations

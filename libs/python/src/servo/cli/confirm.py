@@ -1,4 +1,4 @@
-"""Questions before something is done that others will notice."""
+"""Confirmation before changes that affect others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .exit_codes import STOPPED
 
 
 def confirm(question: str) -> None:
-    """Goes on only after a yes. The question stands on stderr: the answer on stdout may be for a program."""
+    """Exits unless the user agrees. Asks on stderr, because a program may read stdout."""
     if not sys.stdin.isatty():
         raise InvalidValue("nobody is there to be asked; give --yes to do it without a question")
     try:

@@ -35,7 +35,7 @@ def demo_command(folder: OwnFolder = Path(".servo/demo"), as_json: AsJson = Fals
     for name, content in template_files().items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_bytes(content)
-    # A new workspace each time, so that everything in it is new.
+    # A new workspace each time, so that every asset in it is new.
     workspace = f"demo-{datetime.now():%Y%m%d-%H%M%S}"
 
     def say(text: str) -> None:

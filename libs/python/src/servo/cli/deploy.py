@@ -53,7 +53,7 @@ def deploy_command(
 
 
 def _artifact(client: Client) -> str:
-    """What runs now; nothing before the first deployment."""
+    """The digest of the deployed code; empty before the first deployment."""
     from servo.client.errors import NotFound
 
     try:
@@ -63,7 +63,9 @@ def _artifact(client: Client) -> str:
 
 
 def print_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: bool, err: bool) -> None:
-    """``archive`` is the digest of the code; ``err`` on stderr, where it is for the one who is asked."""
+    """Prints the difference. ``archive`` is the digest of the new code; ``err`` prints to stderr,
+    before a confirmation.
+    """
     from servo.v1 import deployment_pb2
 
     signs = {
@@ -90,6 +92,8 @@ def print_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: b
 
 
 def _is_code_alone(change: deployment_pb2.DefinitionChange, archive: str) -> bool:
-    """One line says it for all: every asset has the archive's digest as code version, unless its author gave it one."""
+    """Whether only the code version changed. All assets then change alike, because the archive's
+    digest is the default version, so one line covers them.
+    """
     fields = [(field.path, field.after_json) for field in change.fields]
     return change.makes_stale and fields == [("code_version", f'"{archive}"')]

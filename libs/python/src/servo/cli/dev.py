@@ -45,7 +45,7 @@ def dev_command(
 
     folder = folder.resolve()
     ProjectSettings.read(folder)
-    # What is missing is told before anything is said to start.
+    # Fails before anything is announced if the server's binary is missing.
     standalone()
     own = folder / ".servo"
     stop = _stopped_by_signals()
@@ -79,7 +79,7 @@ def _announced(mesh: Mesh, file: Path, announce: Callable[[Mesh, Path], None]) -
 
 
 class _Deployments:
-    """One now, and one whenever a file has changed."""
+    """Deploys the project once, and again whenever a file changes."""
 
     def __init__(self, folder: Path, mesh: Mesh, worker: RunningWorker | None, as_json: bool) -> None:
         self._folder, self._mesh, self._worker, self._as_json = folder, mesh, worker, as_json
@@ -94,7 +94,7 @@ class _Deployments:
             if self._worker:
                 self._worker.check()
             now = snapshot(self._folder)
-            # Whoever saves several files is not done with the first.
+            # Waits until files stop changing, because several are often saved together.
             if now == before and now != deployed:
                 files = [str(Path(each).relative_to(self._folder)) for each in changed(deployed, now)]
                 self._say(f"\n{', '.join(files[:3])}{' and more' if len(files) > 3 else ''} changed")
@@ -103,7 +103,7 @@ class _Deployments:
             before = now
 
     def _deploy(self) -> None:
-        """In a process of its own: it imports the project's modules anew."""
+        """In a process of its own, which imports the project's modules afresh."""
         from servo.dev import process
 
         command = [sys.executable, "-m", "servo.cli", "deploy", str(self._folder), "--yes"]

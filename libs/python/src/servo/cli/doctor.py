@@ -29,9 +29,9 @@ _POSTGRES_MAJOR_MIN = 15
 class Finding:
     what: str
     message: str
-    # What to do about it; empty when all is well.
+    # The remedy; empty if there is no problem.
     remedy: str = ""
-    # How the command ends by it; 0 when one can do without.
+    # The exit code; 0 if Servo works without it.
     code: int = 0
 
 
@@ -45,7 +45,7 @@ def doctor_command(
     server_name: ServerName = "",
     as_json: AsJson = False,
 ) -> None:
-    """Look whether everything is there that Servo needs, and say what to do about the rest."""
+    """Check that everything Servo needs is available, and say how to fix the rest."""
     from servo.errors import ServoError
 
     found = [_python(), _tables(), _binary(), _postgres()]

@@ -1,4 +1,4 @@
-"""How a command ends: one sentence on stderr, and the exit code that scripts go by."""
+"""Error messages and exit codes of commands."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from servo.errors import ServoError
 RUN_FAILED = 1
 WRONG_USE = 2
 NOT_FOUND = 3
-# A fault of the command itself, which no caller can do anything about.
+# A bug in Servo; the caller cannot fix it.
 OWN_FAULT = 70
-# By whoever called: Ctrl-C, or no to a question.
+# The user stopped the command: Ctrl-C, or no to a question.
 STOPPED = 130
 
 
 class NothingFound(ServoError):
-    """What was asked for is not there."""
+    """The requested object does not exist."""
 
 
 class AlreadyThere(ServoError):
-    """What was to be made is there already."""
+    """The object to create exists already."""
 
 
 class NotWorking(ServoError):
-    """Something on this machine does not work, and nobody else can serve instead."""
+    """A local component failed and has no replacement."""
 
 
 class OutOfTime(ServoError):
-    """What was waited for has not happened yet."""
+    """The awaited event has not happened within the time limit."""
 
 
 def exit_code(error: Exception) -> int:
@@ -46,7 +46,7 @@ def exit_code(error: Exception) -> int:
 
 
 def report(error: ServoError, *, as_json: bool) -> int:
-    """Says what went wrong; answers the exit code."""
+    """Prints the error and returns the exit code."""
     code = exit_code(error)
     if as_json:
         fields = {"message": str(error), "reason": getattr(error, "reason", ""), "exit_code": code}
@@ -57,7 +57,7 @@ def report(error: ServoError, *, as_json: bool) -> int:
 
 
 def _remedy(error: ServoError) -> str:
-    """For what the server cannot know, or was not there to say."""
+    """Remedies that the server cannot give, because it does not know the client's settings or was not reached."""
     from servo.client import errors
 
     if getattr(error, "reason", "") == "PARTITION_INVALID":

@@ -1,4 +1,4 @@
-"""What failed, where in the user's code, and what to do about it."""
+"""Prints failed tasks: the error, its location in the user's code, and a hint."""
 
 from __future__ import annotations
 
@@ -57,23 +57,24 @@ def _check_hint(run_id: str) -> str:
 
 
 def place(location: str, traceback: str) -> str:
-    """The innermost line of the reader's own files: a worker runs a copy of them, and names what it called there."""
+    """The innermost line in the user's own files. A worker runs a copy of them and reports paths of the copy."""
     frames = [f"{file}:{line}" for file, line in _FRAME.findall(traceback)]
     return next((found for each in (location, *reversed(frames)) if (found := _own(each))), location)
 
 
 def called_at(traceback: str) -> str:
-    """The outermost line of the reader's own files: the asset's function, when a helper of it failed. What the error
-    came from is told before it, and called nothing."""
+    """The outermost line in the user's own files: the asset's function, when one of its helpers
+    failed. Tracebacks of causes come first in the text and are ignored.
+    """
     frames = (f"{file}:{line}" for file, line in _FRAME.findall(_CAME_FROM.split(traceback)[-1]))
     return next((found for each in frames if (found := _own(each))), "")
 
 
 def _own(location: str) -> str | None:
-    """The copy's end is the name of the file in the project, or in its source folder."""
+    """The path within the project, or within its source folder: the end of the copy's path."""
     path, _, line = location.rpartition(":")
     parts = [part for part in Path(path).parts if part != "/"]
-    # Hidden folders hold copies.
+    # Copies are kept in hidden folders.
     start = max((at + 1 for at, part in enumerate(parts) if part.startswith(".")), default=0)
     for rest in (Path(*parts[at:]) for at in range(start, len(parts))):
         for file in (Path("src") / rest, rest):
@@ -83,7 +84,7 @@ def _own(location: str) -> str | None:
 
 
 def hint(error: common_pb2.TaskError, run_id: str) -> str:
-    """The worker's own, or what follows from the kind of the error."""
+    """The worker's hint, or one derived from the error category."""
     from servo.v1 import state_pb2
 
     if error.hint:

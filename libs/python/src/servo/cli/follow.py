@@ -1,4 +1,4 @@
-"""A run while it runs: each task as it ends, with rows, seconds and checks, and what became of it all."""
+"""Follows a run: prints each task when it ends, with rows, duration and checks, then a summary."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from servo.client.sync import Client
     from servo.v1 import common_pb2, quality_pb2, run_pb2, scheduler_runs_pb2
 
-# Of runs with more tasks than this, only what goes wrong is told line by line.
+# Runs with more tasks print only failures line by line.
 _PRINTED_MAX = 200
-# What was written last may come after the end.
+# The last log lines may arrive after the run has ended.
 _FINAL_LOGS_SECONDS = 5.0
 _ENDED = {"SUCCEEDED": ("✓", "green"), "FAILED": ("✗", "red"), "SKIPPED": ("-", "yellow"), "CANCELLED": ("-", "yellow")}
 _ACTIVE = ("QUEUED", "DISPATCHED", "RUNNING")
 
 
 def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: bool = False) -> run_pb2.Run:
-    """Shows a run until it has ended."""
+    """Prints the progress of a run until it ends."""
     story = _RunView(client, run_id, progress_display())
     with story.progress_display.open():
         telling = threading.Thread(target=story.print_logs, daemon=True)
@@ -53,7 +53,7 @@ def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: b
 
 @contextmanager
 def waiting(run_id: str, timeout: float | None) -> Iterator[None]:
-    """Says what it means that the time is over: nothing for the run."""
+    """Explains a timeout: the command stops, the run continues."""
     from servo.client.errors import TimedOut
 
     try:
@@ -67,7 +67,7 @@ def waiting(run_id: str, timeout: float | None) -> Iterator[None]:
 
 
 def follow_as_json(client: Client, run_id: str, *, timeout: float | None = None) -> run_pb2.Run:
-    """One line for each change."""
+    """Prints one line of JSON for each change."""
     for change in client.watch(run_id, timeout=timeout):
         show.print_message(change)
     return client.run(run_id)
@@ -89,7 +89,7 @@ def print_end(client: Client, run: run_pb2.Run) -> None:
 
 
 def exit_for(run: run_pb2.Run) -> None:
-    """The run's end is the command's."""
+    """Exits with 1 if the run did not succeed."""
     if show.run_state(run) != "SUCCEEDED":
         raise click.exceptions.Exit(RUN_FAILED)
 
@@ -108,7 +108,7 @@ class _RunView:
         self._client, self._run_id, self.progress_display = client, run_id, on
         self._tasks: dict[str, tuple[str, str, int]] = {}
         self._many = False
-        # Nobody waits for its logs any more.
+        # Set when the remaining logs are no longer awaited.
         self.printed = False
 
     def tell(self, change: scheduler_runs_pb2.WatchRunResponse) -> None:
@@ -158,7 +158,7 @@ class _RunView:
             for line in self._client.logs(self._run_id, follow=True):
                 name = self._tasks.get(line.task_id, (line.task_id, "", 0))[0]
                 self.progress_display.line(f"    {name} | {line.text}")
-        # The run is followed by its changes; that its words are not to be had is no reason to end.
+        # The run itself is followed by its changes, so failing logs are not a reason to stop.
         except (ServoError, ValueError) as error:
             if not self.printed:
                 self.progress_display.line(f"    no logs: {error}", "yellow")
@@ -171,7 +171,7 @@ def _error_text(task: run_pb2.Task) -> str:
 
 
 def check_text(checks: Sequence[quality_pb2.CheckResult]) -> list[str]:
-    """What passed is counted, what failed is named."""
+    """Counts the checks that passed and names those that failed."""
     passed = [each.name for each in checks if each.passed]
     words = [f"check {passed[0]} passed" if len(passed) == 1 else f"{len(passed)} checks passed"] if passed else []
     return [*words, *(check_results.describe(each) for each in checks if not each.passed)]

@@ -16,7 +16,7 @@ from .show import AsJson
 NewFolder = Annotated[Path, Argument(help="Where the project goes; it is made if it is not there.")]
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "template"
-# Packages leave out what begins with a dot.
+# Package builders leave out files that begin with a dot.
 _RENAMED = {"gitignore": ".gitignore"}
 _NEXT = """
   cd {folder}{install}
@@ -50,7 +50,7 @@ def _install() -> str:
 
 
 def template_files() -> dict[str, bytes]:
-    """By their names in a new project."""
+    """The template's files by their names in a new project."""
     found = (path for path in TEMPLATE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     names = {path: path.relative_to(TEMPLATE) for path in found}
     return {str(name.with_name(_RENAMED.get(name.name, name.name))): path.read_bytes() for path, name in names.items()}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _COMPLETION = "_SERVO_COMPLETE"
 _DEBUG = "SERVO_DEBUG"
 _PURPOSE = "Build, deploy and watch data assets."
-# Each is the function `<name>_command`, or for a group of commands `<name>_app`, in the module of its name.
+# Each is the function `<name>_command`, or for groups the variable `<name>_app`, in the module of
+# the same name.
 COMMANDS = {
     "init": "Make a new project: a small shop whose orders become daily revenue.",
     "dev": "Run everything on this machine: server, worker, and a new deployment whenever you save.",

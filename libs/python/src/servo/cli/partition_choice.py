@@ -1,7 +1,7 @@
-"""Partitions as people type them.
+"""Parses partitions as users type them.
 
-``day=2026-01-31``, ``day=2026-01-01..2026-01-31``, ``latest``, ``latest:7``, ``all``, or canonical keys such as
-``day=d:2026-01-31``; several dimensions are joined by a comma.
+``day=2026-01-31``, ``day=2026-01-01..2026-01-31``, ``latest``, ``latest:7``, ``all``, or canonical
+keys such as ``day=d:2026-01-31``; several dimensions are joined by commas.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _pair(part: str) -> tuple[str, str]:
 
 
 def _joined(name: str, before: Slice | None, value: str) -> Slice:
-    """Values add up, a stretch stands alone."""
+    """Values of one dimension accumulate; a range cannot be combined."""
     from servo.define.run import Slice
 
     start, dots, end = value.partition("..")

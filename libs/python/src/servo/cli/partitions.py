@@ -33,7 +33,7 @@ def list_command(
     limit: Limit = 100,
     as_json: AsJson = False,
 ) -> None:
-    """The partitions of an asset in their order, missing ones too."""
+    """List the partitions of an asset in order, including missing ones."""
     from servo.client.pages import pages
     from servo.model.asset_key import AssetKey
     from servo.v1 import scheduler_data_pb2
@@ -50,7 +50,7 @@ def list_command(
 @partitions_app.add("summary")
 @connected
 def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
-    """How many partitions of an asset are in which state, and where."""
+    """Count the partitions of an asset by state."""
     from servo.model.asset_key import AssetKey
     from servo.v1 import scheduler_data_pb2
 
@@ -73,7 +73,7 @@ def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
 @partitions_app.add("stale")
 @connected
 def stale_command(server: Server, selection: Selection = None, limit: Limit = 100, as_json: AsJson = False) -> None:
-    """Partitions that were not made from what is current now, and why."""
+    """List partitions that were made from outdated inputs or code, and why."""
     from servo.client.pages import pages
     from servo.v1 import scheduler_data_pb2
 
@@ -111,7 +111,7 @@ def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson 
 @partitions_app.add("add")
 @connected
 def add_command(server: Server, partition_set: PartitionSet, values: Values, as_json: AsJson = False) -> None:
-    """Add values to a dynamic set of partitions; those that are there stay."""
+    """Add values to a dynamic set of partitions; existing values stay."""
     from servo.v1 import planner_pb2
 
     request = planner_pb2.AddDynamicPartitionsRequest(

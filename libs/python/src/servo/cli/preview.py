@@ -1,4 +1,4 @@
-"""The newest data of an asset as a table, read by DuckDB from where it lies."""
+"""Previews of an asset's newest data, which DuckDB reads from storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def newest(client: Client, key: str, partitions: int) -> list[tuple[str, str]]:
-    """Partition and folder of the newest promoted version of the newest partitions, in their order."""
+    """Partition and folder of the newest promoted version of the newest partitions, in order."""
     found: dict[str, str] = {}
     for each in client.materializations(filter=f'asset_key = "{key}" AND state = PROMOTED'):
         if each.output.metadata.get("format", "parquet") != "parquet":
@@ -26,7 +26,7 @@ def newest(client: Client, key: str, partitions: int) -> list[tuple[str, str]]:
 
 
 def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Names of columns, and at most this many rows."""
+    """Column names, and at most ``limit`` rows."""
     from servo.execute.duckdb_rows import fetch_rows
     from servo.execute.packages import require
 
@@ -36,13 +36,14 @@ def rows(folders: list[str], limit: int) -> tuple[list[str], list[tuple[Any, ...
 
     files = [f"{folder.removeprefix('file://').rstrip('/')}/data.parquet" for folder in folders]
     with duckdb.connect() as database:
-        # Columns may come and go between versions; folders are named after partitions, which are no columns.
+        # Versions may have different columns. Folder names contain partition keys, which are not
+        # columns.
         query = "SELECT * FROM read_parquet($1, union_by_name = true, hive_partitioning = false) LIMIT $2"
         return fetch_rows(database.sql(query, params=[files, limit]))
 
 
 def plain(columns: list[str], values: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    """As JSON has it, which has no number that is none or endless."""
+    """Replaces NaN and Infinity, which JSON cannot represent."""
     return [{name: _plain(each) for name, each in zip(columns, row, strict=True)} for row in values]
 
 

@@ -1,4 +1,4 @@
-"""Where progress is shown: a bar under growing lines on a terminal, lines alone elsewhere."""
+"""Progress output: a bar below growing lines on a terminal, lines only elsewhere."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 class Lines:
-    """One line for each thing that happens."""
+    """Prints one line per event."""
 
     def line(self, text: str, colour: str | None = None) -> None:
         click.secho(text, fg=colour)
 
     def progress(self, counts: common_pb2.TaskCounts, running: list[str]) -> None:
-        """Nothing that would have to be taken back."""
+        """Prints nothing, because a line cannot be updated."""
 
     def open(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
 
 class Bar(Lines):
-    """The same, with a bar that stays below."""
+    """Prints lines above a progress bar."""
 
     def __init__(self) -> None:
         from rich.console import Console

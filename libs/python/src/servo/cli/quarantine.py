@@ -22,7 +22,7 @@ quarantine_app = Group()
 @quarantine_app.add("list")
 @connected
 def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) -> None:
-    """Versions of data that wait for a decision, since a critical check failed."""
+    """List versions that are in quarantine because a critical check failed."""
     with server.client() as client:
         found = list(islice(client.materializations(filter="state = QUARANTINED"), limit))
     if as_json:
@@ -45,14 +45,14 @@ def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) ->
 @quarantine_app.add("approve")
 @connected
 def approve_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
-    """Let readers have a version, failed checks and all."""
+    """Promote a version despite its failed checks."""
     _resolve(server, version, "APPROVE", comment, as_json)
 
 
 @quarantine_app.add("reject")
 @connected
 def reject_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
-    """Never let readers have a version; they go on with the one before."""
+    """Reject a version; readers keep the previous one."""
     _resolve(server, version, "REJECT", comment, as_json)
 
 

@@ -34,7 +34,7 @@ CostsBy = Annotated[
 ]
 
 _MICROS = 1_000_000
-# What is used of a limit bears the limit's name without "max_", but for this one.
+# The usage of a limit has the limit's name without "max_", except for this one.
 _USED_OF = {"max_backfill_concurrency": "backfill_runs"}
 
 quota_app = Group()
@@ -43,7 +43,7 @@ quota_app = Group()
 @quota_app.add("show")
 @connected
 def show_command(server: Server, as_json: AsJson = False) -> None:
-    """The tenant's limits as they hold, and what is used of them."""
+    """Show the tenant's effective limits and their usage."""
     from servo.v1 import quota_pb2
 
     with server.client() as client:
@@ -60,14 +60,15 @@ def show_command(server: Server, as_json: AsJson = False) -> None:
 @quota_app.add("set")
 @connected
 def set_command(server: Server, settings: Settings, comment: Comment = "", as_json: AsJson = False) -> None:
-    """Change limits of the tenant; those that are not named stay."""
+    """Change limits of the tenant; limits that are not named stay."""
     from servo.v1 import quota_pb2
 
     with server.client() as client:
         before = client.quota.GetQuota(quota_pb2.GetQuotaRequest(tenant=server.tenant))
         for setting in settings:
             _apply(before.limits, setting)
-        # Nobody else's change is lost: it would have made another version.
+        # `expected_version` makes the update fail if somebody else changed the limits in the
+        # meantime.
         answer = client.quota.UpdateQuota(
             quota_pb2.UpdateQuotaRequest(
                 tenant=server.tenant, limits=before.limits, expected_version=before.version, comment=comment
@@ -81,7 +82,7 @@ def set_command(server: Server, settings: Settings, comment: Comment = "", as_js
 @quota_app.add("pools")
 @connected
 def pools_command(server: Server, as_json: AsJson = False) -> None:
-    """The tenant's pools of slots."""
+    """List the tenant's pools."""
     from servo.client.pages import pages
     from servo.v1 import quota_pb2
 
@@ -96,7 +97,7 @@ def pools_command(server: Server, as_json: AsJson = False) -> None:
 @quota_app.add("pool")
 @connected
 def pool_command(server: Server, pool: PoolName, as_json: AsJson = False) -> None:
-    """Who holds the slots of a pool, longest first."""
+    """List the holders of a pool's slots, longest first."""
     from servo.v1 import quota_pb2
 
     with server.client() as client:
@@ -120,7 +121,7 @@ def set_pool_command(
     comment: Comment = "",
     as_json: AsJson = False,
 ) -> None:
-    """Make a pool, or change it."""
+    """Create or change a pool."""
     from servo.client.errors import NotFound
     from servo.v1 import quota_model_pb2, quota_pb2
 
@@ -149,7 +150,7 @@ def set_pool_command(
 @quota_app.add("delete-pool")
 @connected
 def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", as_json: AsJson = False) -> None:
-    """Remove a pool; tasks that name it are no longer held by it."""
+    """Delete a pool; tasks that name it are no longer limited by it."""
     from servo.v1 import quota_pb2
 
     with server.client() as client:
@@ -161,7 +162,7 @@ def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", a
 @quota_app.add("usage")
 @connected
 def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By = None, as_json: AsJson = False) -> None:
-    """What tasks used: attempts, time in slots, processors and bytes."""
+    """Show usage: attempts, time in slots, processor time and bytes."""
     from servo.client.pages import pages
     from servo.v1 import quota_pb2
 
@@ -191,7 +192,7 @@ def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By =
 def costs_command(
     server: Server, days: Days = 30, grain: Grain = "day", by: CostsBy = None, as_json: AsJson = False
 ) -> None:
-    """What tasks cost, by the tenant's prices."""
+    """Show costs by the tenant's prices."""
     from servo.client.pages import pages
     from servo.v1 import quota_pb2
 
@@ -210,7 +211,7 @@ def costs_command(
 @quota_app.add("budgets")
 @connected
 def budgets_command(server: Server, as_json: AsJson = False) -> None:
-    """The tenant's budgets, and what is spent of them."""
+    """List the tenant's budgets and what is spent of them."""
     from servo.client.pages import pages
     from servo.v1 import quota_model_pb2, quota_pb2
 
@@ -250,7 +251,7 @@ def _apply(limits: quota_model_pb2.QuotaLimits, setting: str) -> None:
 
 
 def _with_usage(answer: quota_pb2.GetQuotaResponse) -> Any:
-    """Zeros are told as well, so that a number that is missing is one that nobody knows."""
+    """Zeros are included, so that a missing number means that it is unknown."""
     answer_dict = show.as_dict(answer)
     if answer.HasField("used"):
         answer_dict["used"] = {field.name: getattr(answer.used, field.name) for field in answer.used.DESCRIPTOR.fields}
@@ -267,7 +268,7 @@ def _slots_text(pool: quota_model_pb2.Pool) -> str:
 
 
 def _used(answer: quota_pb2.GetQuotaResponse, name: str) -> str:
-    """What stands before a limit; nothing where nothing is counted."""
+    """The usage of a limit as a prefix; empty if it is not counted."""
     counted = _USED_OF.get(name, name.removeprefix("max_"))
     if counted not in answer.used.DESCRIPTOR.fields_by_name:
         return ""
@@ -278,7 +279,7 @@ def _limit_text(limits: quota_model_pb2.QuotaLimits, name: str) -> str:
     if not limits.HasField(name):
         return "no cap"
     value: Any = getattr(limits, name)
-    # What has no cap is sent as the largest number there is.
+    # "No cap" is encoded as the largest number.
     return str(value.ToTimedelta()) if name == "max_run_duration" else "no cap" if value == 2**32 - 1 else str(value)
 
 

@@ -72,7 +72,7 @@ def run_command(
 
 
 def follow_until_end(client: Client, run_id: str, *, timeout: float | None, logs: bool, as_json: bool) -> None:
-    """Shows the rest of a run, and ends as it does."""
+    """Follows a run to its end and exits accordingly."""
     from .follow import exit_for, follow, waiting
 
     with waiting(run_id, timeout):

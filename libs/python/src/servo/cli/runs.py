@@ -35,7 +35,7 @@ runs_app = Group()
 @runs_app.add("list")
 @connected
 def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json: AsJson = False) -> None:  # noqa: A002
-    """Runs of the workspace, newest first."""
+    """List the runs of the workspace, newest first."""
     with server.client() as client:
         runs = list(islice(client.runs(filter=filter), limit))
     if as_json:
@@ -50,7 +50,7 @@ def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json
 def show_command(
     server: Server, run_id: RunId = LAST, failed: OnlyFailed = False, limit: Limit = 200, as_json: AsJson = False
 ) -> None:
-    """A run and its tasks; what failed with file, line and hint."""
+    """Show a run and its tasks, with file, line and hint of every failure."""
     from .follow import print_end
     from .skip_reasons import print_skips
 
@@ -77,7 +77,7 @@ def watch_command(
     timeout: Timeout = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a run until it has ended; exit 1 if it did not succeed."""
+    """Follow a run until it ends; exit 1 if it did not succeed."""
     from .follow import exit_for, follow_as_json, waiting
 
     with server.client() as client:
@@ -94,7 +94,7 @@ def watch_command(
 def cancel_command(
     server: Server, run_id: RunId, comment: Comment = "", wait: Wait = False, as_json: AsJson = False
 ) -> None:
-    """Cancel a run: what waits is cancelled at once, what runs is told and given time."""
+    """Cancel a run: waiting tasks at once, running ones after a grace period."""
     with server.client() as client:
         run = client.cancel(resolve_run_id(client, run_id), comment=comment)
         run = client.wait(run.run_id) if wait else run
@@ -115,7 +115,7 @@ def retry_command(
     timeout: Timeout = None,
     as_json: AsJson = False,
 ) -> None:
-    """Start a new run of what did not succeed, with what is deployed now; what succeeded is taken over."""
+    """Start a new run of the tasks that did not succeed, with the current deployment; successful tasks are reused."""
     with server.client() as client:
         old = resolve_run_id(client, run_id)
         run = client.retry(old, current_code=not same_code, comment=comment)
@@ -129,7 +129,7 @@ def retry_command(
 @runs_app.add("explain")
 @connected
 def explain_command(server: Server, run_id: RunId = LAST, task: TaskName = "", as_json: AsJson = False) -> None:
-    """Why a run, or each of its tasks, is not running: what it waits for, and who holds it."""
+    """Explain why a run or its tasks are not running: what they wait for, and which limits hold them."""
     with server.client() as client:
         run_id = resolve_run_id(client, run_id)
         explanations = list(client.explain(run_id, task_of(client, run_id, task) if task else ""))
@@ -151,7 +151,7 @@ def logs_command(
     level: Level = "",
     as_json: AsJson = False,
 ) -> None:
-    """What tasks of a run wrote."""
+    """Print the logs of a run's tasks."""
     with server.client() as client:
         run_id = resolve_run_id(client, run_id)
         task_id = task_of(client, run_id, task) if task else ""
@@ -173,7 +173,7 @@ def resolve_run_id(client: Client, given: str) -> str:
 
 
 def task_of(client: Client, run_id: str, given: str) -> str:
-    """By id, by key, or by the key of an asset that has one task in the run."""
+    """Finds a task by id, by key, or by the key of an asset that has one task in the run."""
     from servo.model.suggestions import did_you_mean
 
     tasks = list(client.tasks(run_id))

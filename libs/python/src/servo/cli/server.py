@@ -1,4 +1,4 @@
-"""Which server a command talks to, and as whom: options, the environment, or the mesh that ``servo dev`` runs here."""
+"""The server of a command and the caller's identity: from options, the environment, or the running ``servo dev``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .commands import Option
 if TYPE_CHECKING:
     from servo.client.sync import Client
 
-# What `servo dev` leaves in the project's .servo folder as long as it runs.
+# Written by `servo dev` into the project's .servo folder while it runs.
 DEV_FILE = "dev.json"
 
 Url = Annotated[str, Option(envvar="SERVO_URL", help="The gateway: https://host:port")]
@@ -47,7 +47,7 @@ class Server:
         return Client(self.url, **self.identity())
 
     def identity(self) -> dict[str, Any]:
-        """What a client takes besides the address."""
+        """The arguments of a client in addition to the address."""
         return {
             "api_key": self.api_key,
             "token": self.token_file,
@@ -59,8 +59,9 @@ class Server:
 
 
 def connected(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command the options that name a server; they reach it as one value, its first argument. An option that
-    the command has itself is its own."""
+    """Adds the options that name a server to a command, which receives them as its first argument.
+    A command's own option of the same name wins.
+    """
     _, *own = inspect.signature(command, eval_str=True).parameters.values()
     names = {each.name for each in own}
     options = [
@@ -88,11 +89,11 @@ def _options(
     ca_file: CaFile = None,
     server_name: ServerName = "",
 ) -> None:
-    """Only its parameters count."""
+    """Declares the options; never called."""
 
 
 def named(given: dict[str, Any]) -> Server:
-    """The server that options or environment name, else the one that ``servo dev`` runs in this project."""
+    """The server that options or environment name, else the ``servo dev`` of this project."""
     if not given["url"]:
         found = dev_server(Path.cwd())
         if found is None:
@@ -111,7 +112,7 @@ def named(given: dict[str, Any]) -> Server:
 
 
 def dev_server(folder: Path) -> dict[str, Any] | None:
-    """What the nearest ``servo dev`` above this folder says about itself."""
+    """The ``dev.json`` of the nearest ``servo dev`` in this folder or above it."""
     for parent in (folder, *folder.parents):
         file = parent / ".servo" / DEV_FILE
         if file.is_file():

@@ -1,4 +1,4 @@
-"""How answers look: JSON for programs, aligned lines for people."""
+"""Output of commands: JSON for programs, aligned tables for people."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def as_dict(message: Message) -> Any:
 
 
 def print_json(value: Any) -> None:
-    # NaN and Infinity are Python's own words, which no other reader takes.
+    # NaN and Infinity are not valid JSON.
     click.echo(json.dumps(value, allow_nan=False))
 
 
@@ -50,7 +50,7 @@ def print_list(messages: Iterable[Message]) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, states: int | None = None) -> None:
-    """Columns as wide as they must be; the column ``states`` is coloured on a terminal."""
+    """Prints aligned columns; the column ``states`` is coloured on a terminal."""
     lines = [header, *rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
     for number, line in enumerate(lines):
@@ -85,12 +85,12 @@ def task_reason(task: run_pb2.Task) -> str:
 
 
 def task_name(key: str) -> str:
-    """Materialising is what tasks do, unless they say otherwise."""
+    """The task key without the operation, if that is the usual one."""
     return key.removesuffix(":materialize")
 
 
 def when(time: Timestamp) -> str:
-    """In the reader's zone, to the second."""
+    """The time in the local zone, to the second."""
     if not time.seconds:
         return "-"
     return datetime.fromtimestamp(time.seconds, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")

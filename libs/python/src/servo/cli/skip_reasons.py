@@ -1,4 +1,4 @@
-"""Why user code skipped tasks, in its own words."""
+"""The reasons that user code gave for skipping tasks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def print_skips(client: Client, run: run_pb2.Run) -> None:
 
 
 def reason_text(client: Client, task: run_pb2.Task) -> str:
-    """Why a task was skipped, in one line. What user code said stands with the attempt that skipped."""
+    """Why a task was skipped, in one line. The reason is stored with the attempt that skipped."""
     from servo.v1 import state_pb2
 
     reason = show.task_reason(task)

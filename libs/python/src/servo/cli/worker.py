@@ -28,7 +28,7 @@ def worker_command(
     leave_grace: Seconds = 30.0,
     as_json: JsonLog = False,
 ) -> None:
-    """Take tasks and run them, until SIGTERM or Ctrl-C."""
+    """Take tasks and run them until SIGTERM or Ctrl-C."""
     import asyncio
     import logging
     import signal
@@ -50,7 +50,7 @@ def worker_command(
     )
 
     async def work() -> None:
-        # Any workspace: each envelope names its own.
+        # The client is not bound to a workspace, because each envelope names its own.
         client = AsyncClient(server.url, **server.identity())
         async with client:
             worker = Worker(client, config)

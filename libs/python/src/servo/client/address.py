@@ -1,4 +1,4 @@
-"""Where the server is and whom to trust."""
+"""The address of a server, and the credentials and trust for the connection."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _KEEP_ALIVE_MS = 10_000
 _RECONNECT_MS_MIN = 100
 _RECONNECT_MS_MAX = 2_000
 _MESSAGE_BYTES_MAX = 4 * 1024 * 1024
-# What clients call each service by; made with the first use of each.
+# The names of the services' stubs on a client; each stub is created on first use.
 STUBS = ("planner", "scheduler", "dispatcher", "callback", "backfill", "automation", "quota", "access")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``ca`` is the authority's certificate as PEM; without it the system's authorities count."""
+    """``ca`` is the authority's certificate as PEM; without it the system's authorities are trusted."""
 
     url: str
     api_key: str = ""
     ca: bytes | None = None
-    # The name in the server's certificate, when it is not the host of the address.
+    # The name in the server's certificate, if it differs from the host of the address.
     server_name: str = ""
-    # Asked before every call, for tokens that live shortly; a path is a file that somebody keeps fresh.
+    # Called before every request, for short-lived tokens; a path is read before every request.
     token: Callable[[], str] | Path | None = None
 
     def __post_init__(self) -> None:
@@ -63,9 +63,11 @@ class Address:
     @property
     def options(self) -> list[tuple[str, str | int]]:
         options: list[tuple[str, str | int]] = [
-            # Repeats are ours to decide: gRPC does not know which do no harm.
+            # The client decides about retries, because gRPC does not know which calls are safe to
+            # repeat.
             ("grpc.enable_retries", 0),
-            # No slower than they are: gRPC would wait a second before it connects anew.
+            # As short as the client's own pauses; by default gRPC waits a second before it
+            # reconnects.
             ("grpc.initial_reconnect_backoff_ms", _RECONNECT_MS_MIN),
             ("grpc.max_reconnect_backoff_ms", _RECONNECT_MS_MAX),
             ("grpc.keepalive_time_ms", _KEEP_ALIVE_MS),
@@ -75,7 +77,7 @@ class Address:
 
 
 def read_authority(file: str | Path | None) -> bytes | None:
-    """gRPC takes any bytes for certificates, and says of wrong ones that there is no server."""
+    """Checks the certificate here, because gRPC accepts any bytes and then reports that the server is unreachable."""
     if not file:
         return None
     try:
@@ -94,7 +96,7 @@ class _Bearer(grpc.AuthMetadataPlugin):
     def __call__(self, _context: grpc.AuthMetadataContext, callback: grpc.AuthMetadataPluginCallback) -> None:
         try:
             token = self._source.read_text().strip() if isinstance(self._source, Path) else self._source()
-        # Whatever the source raises belongs to the call that asked for the token.
+        # An exception of the token source belongs to the call that needs the token.
         except Exception as error:
             callback((), error)
         else:

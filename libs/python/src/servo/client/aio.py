@@ -72,7 +72,7 @@ class _RetryInterceptor(grpc.aio.UnaryUnaryClientInterceptor):
             except grpc.aio.AioRpcError as error:
                 pause = backoff.pause(time.monotonic(), random.random())
                 if refusal is not None and deadline_exceeded(error):
-                    # Why it was repeated says more than that there was no time for another answer.
+                    # The reason for the retry is more useful than the timeout of the last try.
                     raise call_failed(refusal) from error
                 if not harmless or not is_unavailable(error) or pause is None:
                     raise call_failed(error) from error
@@ -100,7 +100,7 @@ class AsyncClient:
     def in_workspace(self, workspace: str) -> AsyncClient:
         """The same caller and connection, in another workspace."""
         other = copy.copy(self)
-        # Made before the copy would make one of its own.
+        # Set before the copy would open a channel of its own.
         other.__dict__["_channel"] = self._channel
         other.workspace = workspace
         other._requests = Requests(self.tenant, workspace)
@@ -145,7 +145,8 @@ class AsyncClient:
             if not are_truncated(refused):
                 raise
             failure: CallFailed = refused
-            # Some of the faults are better than the news that the others could not be had.
+            # Reporting some of the faults is better than failing because the others cannot be
+            # listed.
             with suppress(CallFailed):
                 listed = await self.planner.Deploy(self._requests.list_faults(request))
                 failure = with_all_faults(refused, listed)
@@ -257,7 +258,7 @@ class AsyncClient:
                 return change.run
         return await self.run(run_id)
 
-    # Made by the first call, so that it belongs to the loop that calls.
+    # Created by the first call, so that it belongs to the caller's event loop.
     @cached_property
     def _channel(self) -> grpc.aio.Channel:
         address = self._address

@@ -1,4 +1,4 @@
-"""What generated stubs call through: deadline, request id, repeats, exceptions. Synchronous."""
+"""The synchronous channel of the generated stubs: deadlines, request ids, retries, exceptions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .status import call_failed, deadline_exceeded, is_unavailable
 
 
 def open_channel(address: Address) -> grpc.Channel:
-    """Connects with the first call."""
+    """Connects on the first call."""
     channel = grpc.secure_channel(address.target, address.credentials, address.options)
     return grpc.intercept_channel(channel, _RetryInterceptor())
 
 
 def closed_channel() -> grpc.Channel:
-    """In place of one that was closed: gRPC may end the whole process when somebody calls through that."""
+    """Replaces a closed channel, because gRPC may abort the process when a closed channel is used."""
     return cast(grpc.Channel, _Closed())
 
 
 class _Closed:
     def close(self) -> None:
-        """A second time."""
+        """Does nothing when called again."""
 
     def __getattr__(self, _name: str) -> NoReturn:
         raise failure(Details("UNKNOWN", "the call cannot be made: the client is closed"))
@@ -49,7 +49,7 @@ class _RetryInterceptor(grpc.UnaryUnaryClientInterceptor):
                 return outcome
             pause = backoff.pause(time.monotonic(), random.random())
             if refusal is not None and deadline_exceeded(outcome):
-                # Why it was repeated says more than that there was no time for another answer.
+                # The reason for the retry is more useful than the timeout of the last try.
                 raise call_failed(refusal) from outcome
             if not harmless or not is_unavailable(outcome) or pause is None:
                 raise call_failed(outcome) from outcome
@@ -59,7 +59,7 @@ class _RetryInterceptor(grpc.UnaryUnaryClientInterceptor):
 
 
 class _Details(grpc.ClientCallDetails):
-    """The same call with what is left of its time."""
+    """The details of a call with its remaining time."""
 
     def __init__(self, given: grpc.ClientCallDetails, timeout: float) -> None:
         self.method, self.metadata, self.credentials = given.method, given.metadata, given.credentials

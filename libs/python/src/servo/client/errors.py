@@ -1,4 +1,4 @@
-"""Why a call did not work out."""
+"""Exceptions of failed calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from servo.errors import ServoError
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A field and what is wrong with it."""
+    """A field and its fault."""
 
     field: str
     description: str
@@ -22,17 +22,18 @@ class Details:
     # The gRPC status by name, such as NOT_FOUND.
     code: str
     message: str
-    # From the closed list of servo.v1.ErrorReason, such as RUN_NOT_FOUND; empty when the server gave none.
+    # From the closed list of servo.v1.ErrorReason, such as RUN_NOT_FOUND; empty if the server gave
+    # none.
     reason: str = ""
     violations: Sequence[Violation] = ()
-    # When to try again.
+    # When to retry.
     retry_after: timedelta | None = None
-    # More about the reason, such as the limit that was met.
+    # More about the reason, such as the limit that was reached.
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 class CallFailed(ServoError):
-    """The root of everything that a call may raise."""
+    """The base class of everything that a call raises."""
 
     def __init__(self, details: Details) -> None:
         self.details = details
@@ -61,11 +62,11 @@ class NotFound(CallFailed):
 
 
 class Conflict(CallFailed):
-    """ALREADY_EXISTS, ABORTED or FAILED_PRECONDITION: what is there does not allow it."""
+    """ALREADY_EXISTS, ABORTED or FAILED_PRECONDITION: the current state does not allow it."""
 
 
 class NotAuthenticated(CallFailed):
-    """UNAUTHENTICATED: no credentials, or none that count."""
+    """UNAUTHENTICATED: no credentials, or invalid ones."""
 
 
 class NotAllowed(CallFailed):
@@ -73,19 +74,19 @@ class NotAllowed(CallFailed):
 
 
 class Exhausted(CallFailed):
-    """RESOURCE_EXHAUSTED: a limit is met; ``details.retry_after`` may say when to come back."""
+    """RESOURCE_EXHAUSTED: a limit is reached; ``details.retry_after`` may say when to retry."""
 
 
 class TimedOut(CallFailed):
-    """DEADLINE_EXCEEDED: a mutation may have happened all the same; repeat it with its request id."""
+    """DEADLINE_EXCEEDED: a mutation may have happened anyway; repeat it with its request id."""
 
 
 class Unavailable(CallFailed):
-    """UNAVAILABLE: there is no server, or it cannot serve just now."""
+    """UNAVAILABLE: the server is unreachable or not ready."""
 
 
 class NotImplementedByServer(CallFailed):
-    """UNIMPLEMENTED: this server does not do that."""
+    """UNIMPLEMENTED: this server does not support the call."""
 
 
 _CLASSES: Mapping[str, type[CallFailed]] = {

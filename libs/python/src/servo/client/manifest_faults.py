@@ -1,4 +1,4 @@
-"""All that is wrong with a manifest: a refusal has no room for many faults, an answer has."""
+"""Collects all faults of a manifest, because a refusal carries only the first ones and a response carries all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .errors import CallFailed, Violation, failure
 
 
 def are_truncated(refused: CallFailed) -> bool:
-    """Whether there are more than the refusal names, which it says without a field."""
+    """Whether there are more faults than the refusal names; it then has a violation without a field."""
     return bool(refused.violations) and not refused.violations[-1].field
 
 

@@ -1,4 +1,4 @@
-"""What the proto files say about a method: whether a repeat does harm, and whether its request carries an id."""
+"""Properties of methods, read from the proto files: whether a repeat is safe, and whether the request has an id."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Method(NamedTuple):
 
 @cache
 def method(path: str) -> Method:
-    """``/servo.v1.SchedulerService/GetRun``"""
+    """``path`` is such as ``/servo.v1.SchedulerService/GetRun``."""
     _, service, name = path.split("/")
-    # The stub's module brings the messages, not the file that describes the service.
+    # The stub's module imports the messages, but not the file that describes the service.
     package, _, short = service.rpartition(".")
     importlib.import_module(f"{package}.{short.removesuffix('Service').lower()}_pb2")
     found = descriptor_pool.Default().FindServiceByName(service).methods_by_name[name]
@@ -38,12 +38,12 @@ def method(path: str) -> Method:
 
 
 def with_request_id(path: str, request: Message) -> tuple[Message, bool]:
-    """The request, with an id if it takes one and has none; and whether repeating it does no harm."""
+    """The request, with an id if it takes one and has none; and whether repeating it is safe."""
     facts = method(path)
     if not facts.has_request_id:
         return request, facts.idempotent
     if not getattr(request, _REQUEST_ID):
-        # A copy: the caller's message may be sent again, and then means a new request.
+        # A copy, because the caller may send the same message again as a new request.
         named = type(request)()
         named.CopyFrom(request)
         setattr(named, _REQUEST_ID, ulid(time.time_ns() // 1_000_000, os.urandom(10)))

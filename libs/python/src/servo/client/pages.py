@@ -1,4 +1,4 @@
-"""Lists as iterators over their entries; pages are read as they are needed."""
+"""Lists as iterators over their entries; pages are fetched as needed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def async_pages(call: Callable[[Request], Awaitable[Any]], request: Reques
 
 
 def entries(response: Message) -> Any:
-    """What a page holds: every list response has one list."""
+    """The entries of a page: every list response has exactly one repeated field."""
     (listed,) = [field for field in response.DESCRIPTOR.fields if field.is_repeated]
     return getattr(response, listed.name)
 

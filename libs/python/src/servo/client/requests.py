@@ -1,4 +1,4 @@
-"""The requests behind a client's methods, for both kinds of client."""
+"""The requests behind the methods of both clients."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Requests:
         )
 
     def deploy_large(self, small: planner_pb2.DeployRequest, digest: str) -> planner_pb2.DeployRequest:
-        """The same with a manifest that was uploaded under this digest."""
+        """The same request with a manifest that was uploaded under this digest."""
         large = planner_pb2.DeployRequest()
         large.CopyFrom(small)
         large.manifest_uri = f"artifact:{digest}"
@@ -55,7 +55,7 @@ class Requests:
         return large
 
     def list_faults(self, refused: planner_pb2.DeployRequest) -> planner_pb2.DeployRequest:
-        """Asks for everything that is wrong with the manifest of a deployment that was refused."""
+        """The request that returns all faults of a refused manifest."""
         listed = planner_pb2.DeployRequest()
         listed.CopyFrom(refused)
         listed.ClearField("request_id")
@@ -64,7 +64,7 @@ class Requests:
         return listed
 
     def upload(self, content: bytes, kind: str) -> Iterator[planner_pb2.UploadArtifactRequest]:
-        """In pieces; the first one says what it is."""
+        """The content in chunks; the first message describes it."""
         digest = hashlib.sha256(content).hexdigest()
         for start in range(0, max(len(content), 1), _CHUNK_BYTES):
             yield planner_pb2.UploadArtifactRequest(

@@ -1,4 +1,4 @@
-"""From a gRPC status to the exception that tells it."""
+"""Translates a gRPC status into an exception."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from google.rpc import error_details_pb2, status_pb2
 
 from .errors import CallFailed, Details, Violation, failure
 
-# How gRPC says that there is no token for the call: as if there were no server.
+# How gRPC reports a failing token source; the status alone looks like an unreachable server.
 _NO_TOKEN = "Getting metadata from plugin failed with error: "
 _DETAILS = "grpc-status-details-bin"
 _DOMAIN = "servo"
 
 
 def call_failed(error: grpc.RpcError | grpc.aio.AioRpcError) -> CallFailed:
-    """What the server said, or that there is none."""
+    """The exception for a failed call."""
     if not isinstance(error, grpc.Call | grpc.aio.AioRpcError):
         return failure(Details("UNKNOWN", str(error)))
     trailing: Iterable[tuple[str, str | bytes]] = error.trailing_metadata() or ()
@@ -38,7 +38,7 @@ def is_unavailable(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
 
 
 def deadline_exceeded(error: grpc.RpcError | grpc.aio.AioRpcError) -> bool:
-    """Whether the time was over before an answer came."""
+    """Whether the deadline passed before a response came."""
     return isinstance(error, grpc.Call | grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
 

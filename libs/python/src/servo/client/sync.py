@@ -59,13 +59,15 @@ TERMINAL = (
 )
 PAUSE_MIN = 0.1
 PAUSE_MAX = 5.0
-# Of a stream that never began.
+# Tries to open a stream that has never been open.
 FIRST_TRIES = 5
 _PAGE_SIZE = 100
 
 
 class Client:
-    """The caller is an API key, or a token that a function or a file gives anew for every call (OIDC)."""
+    """A client of one workspace. The caller is an API key, or an OIDC token that a function or a
+    file provides for every call.
+    """
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class Client:
         expected_version: int = 0,
         comment: str = "",
     ) -> planner_pb2.DeployResponse:
-        """Makes the manifest the workspace's current deployment, or only says what would change."""
+        """Makes the manifest the workspace's current deployment, or only returns the difference."""
         request = self._requests.deploy(
             manifest, validate_only=validate_only, expected_version=expected_version, comment=comment
         )
@@ -118,14 +120,15 @@ class Client:
             if not are_truncated(refused):
                 raise
             failure: CallFailed = refused
-            # Some of the faults are better than the news that the others could not be had.
+            # Reporting some of the faults is better than failing because the others cannot be
+            # listed.
             with suppress(CallFailed):
                 listed = self.planner.Deploy(self._requests.list_faults(request))
                 failure = with_all_faults(refused, listed)
             raise failure from None
 
     def upload(self, content: bytes, kind: Literal["SOURCE_ARCHIVE", "MANIFEST"]) -> str:
-        """Stores an artifact under its digest, which is answered; one that is there already stays."""
+        """Stores an artifact and returns its digest; an existing one is kept."""
         try:
             return self.planner.UploadArtifact(self._requests.upload(content, kind)).digest
         except grpc.RpcError as error:
@@ -144,7 +147,7 @@ class Client:
     def trigger(
         self, run: Run, *, run_key: str = "", policy: RunKeyPolicy | None = None, comment: str = ""
     ) -> run_pb2.Run:
-        """Starts a run; with a ``run_key``, the same request again finds the same run."""
+        """Starts a run; with a ``run_key``, the same request returns the same run."""
         request = self._requests.trigger(run, run_key=run_key, policy=policy or "", comment=comment)
         return self.scheduler.TriggerRun(request).run
 
@@ -152,7 +155,7 @@ class Client:
         return self.scheduler.GetRun(self._requests.get_run(run_id, wait_for_event_id)).run
 
     def runs(self, *, filter: str = "") -> Iterator[run_pb2.Run]:  # noqa: A002
-        """Newest first."""
+        """Runs, newest first."""
         return pages(self.scheduler.ListRuns, self._requests.list_runs(filter, _PAGE_SIZE))
 
     def tasks(self, run_id: str, *, filter: str = "") -> Iterator[run_pb2.Task]:  # noqa: A002
@@ -162,11 +165,11 @@ class Client:
         return self.scheduler.CancelRun(self._requests.cancel(run_id, comment)).run
 
     def retry(self, run_id: str, *, current_code: bool = False, comment: str = "") -> run_pb2.Run:
-        """A new run of what did not succeed, with the code that the run had, or with what is deployed now."""
+        """Starts a run of the tasks that did not succeed, with the code of the run or the current deployment."""
         return self.scheduler.RetryRun(self._requests.retry(run_id, current_code, comment)).run
 
     def plan(self, run: Run, *, max_tasks: int = 100) -> planner_pb2.PlanRunResponse:
-        """What ``trigger`` would do; at most this many tasks are told one by one."""
+        """The plan that ``trigger`` would follow; lists at most ``max_tasks`` tasks."""
         return self.planner.PlanRun(self._requests.plan(run, max_tasks))
 
     def task(self, run_id: str, task_id: str) -> scheduler_runs_pb2.GetTaskResponse:
@@ -174,7 +177,7 @@ class Client:
         return self.scheduler.GetTask(self._requests.get_task(run_id, task_id))
 
     def explain(self, run_id: str, task_id: str = "") -> Iterator[scheduler_runs_pb2.Explanation]:
-        """Why each of its tasks waits, or this one."""
+        """Why each task of the run waits, or this one task."""
         return pages(self.scheduler.Explain, self._requests.explain(run_id, task_id))
 
     def deployment(self, deployment_id: str = "current") -> deployment_pb2.Deployment:
@@ -197,8 +200,9 @@ class Client:
     def watch(
         self, run_id: str, *, include_events: bool = False, timeout: float | None = None
     ) -> Iterator[scheduler_runs_pb2.WatchRunResponse]:
-        """What changes about a run, until it has ended or the time is over. A connection that breaks is made again, and
-        the stream goes on behind the last message."""
+        """Changes of a run, until it ends or the timeout passes. A broken connection is reopened
+        and the stream resumes after the last message.
+        """
         return self._resumed(self.scheduler.WatchRun, self._requests.watch(run_id, include_events), timeout)
 
     def logs(
@@ -210,13 +214,13 @@ class Client:
         last_lines: int = 0,
         min_level: LogLevel | None = None,
     ) -> Iterator[callback_pb2.LogLine]:
-        """What its tasks wrote; as long as it runs, when it is followed."""
+        """The logs of the run's tasks; when followed, until the run ends."""
         request = self._requests.tail_logs(run_id, task_id, follow, last_lines, min_level or "")
         for message in self._resumed(self.callback.TailLogs, request, None):
             yield from message.lines
 
     def _resumed(self, call: Callable[..., Any], request: Any, timeout: float | None) -> Iterator[Any]:
-        """What was there once is waited for; a server that was never there is missed soon."""
+        """Reopens a broken stream until the timeout; a server that was never reached fails after a few tries."""
         pause, tries_left = PAUSE_MIN, FIRST_TRIES
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
@@ -236,7 +240,7 @@ class Client:
                 return
 
     def wait(self, run_id: str, *, timeout: float | None = None) -> run_pb2.Run:
-        """The run, once it has ended."""
+        """Waits until the run has ended and returns it."""
         for change in self.watch(run_id, timeout=timeout):
             if change.HasField("run") and change.run.state in TERMINAL:
                 return change.run

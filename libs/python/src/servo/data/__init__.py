@@ -1,1 +1,1 @@
-"""What tasks leave for each other: values in files, committed by a marker that is written last."""
+"""Outputs and inputs of tasks: values in files, committed by a marker that is written last."""

@@ -1,4 +1,4 @@
-"""Folders in Google Cloud Storage, by its JSON API. Every object is created where none was, never written over."""
+"""Folders in Google Cloud Storage, over its JSON API. Objects are created and never overwritten."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from . import google
 from .errors import AlreadyWritten, BadFolder, StorageFailed
 
 SCHEME = "gs://"
-# Uploads and downloads go in pieces of this; uploads of at most one go at once. A multiple of 256 KiB, as Google asks.
+# The size of the pieces of uploads and downloads; smaller uploads are one request. Google requires
+# a multiple of 256 KiB.
 PIECE_BYTES = 8 * 1024 * 1024
 _IN_MEMORY_BYTES_MAX = PIECE_BYTES
 
@@ -38,7 +39,7 @@ class Bucket:
 
     @contextmanager
     def reading(self, name: str) -> Iterator[IO[bytes]]:
-        # Readers of Parquet jump about in it.
+        # Parquet readers need random access.
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES_MAX) as file:
             self._download(name, file)
             file.seek(0)
@@ -55,7 +56,7 @@ class Bucket:
             file.write(content)
 
     def size(self) -> int:
-        """Of what lies in it, marker and all."""
+        """Bytes of all objects in it, including the marker."""
         total, page = 0, ""
         while True:
             query = {"prefix": self._prefix, "fields": "items(size),nextPageToken", "pageToken": page}
@@ -84,7 +85,7 @@ class Bucket:
             total = answer.headers.get("Content-Range", "").rpartition("/")[2]
             if answer.status == 200 or not answer.body or total == str(start):
                 return
-            # All pieces of one version, should somebody delete and write it anew.
+            # Reads all pieces from one version, in case the object is deleted and written again.
             query["generation"] = answer.headers.get("x-goog-generation", "")
 
     def _upload(self, name: str, file: Any, size: int) -> None:
@@ -101,7 +102,7 @@ class Bucket:
         try:
             google.call("POST", url, content, {"Content-Type": "application/octet-stream"})
         except google.Refused as error:
-            # A try whose answer was lost may have been the one that wrote it.
+            # An earlier try may have written the object although its response was lost.
             if error.status != 412 or self._digest(name) != base64.b64encode(digest).decode():
                 raise self._failed(name, error) from error
         except google.Unavailable as error:
@@ -119,7 +120,7 @@ class Bucket:
                 answer = google.call("PUT", folder, piece, {"Content-Range": span})
                 if answer.status != 308:
                     return
-                # What it has got; without it, nothing.
+                # The bytes that Google has received; none without the header.
                 got = answer.headers.get("Range", "").rpartition("-")[2]
                 start = int(got) + 1 if got else 0
         except google.Refused as error:

@@ -1,6 +1,7 @@
-"""How an attempt leaves an output: data, ``_metadata.json``, and ``_commit.json`` last and only where none was.
+"""Commits an output: data, ``_metadata.json``, then ``_commit.json``, which must not exist yet.
 
-Whether readers get it is for the control plane to say; until then nobody is told of the folder.
+The control plane decides whether readers get the output; until then the folder is not known to
+anybody else.
 """
 
 from __future__ import annotations
@@ -26,17 +27,19 @@ METADATA, MARKER = "_metadata.json", "_commit.json"
 
 @dataclass(frozen=True, slots=True)
 class OutputIdentity:
-    """What an output is."""
+    """The identity of an output."""
 
     run_id: str
-    # The attempt that made it.
+    # Equal to the id of the attempt that made it.
     materialization_id: str
     asset_key: str
     partition_key: str
 
 
 def commit(folder: Folder, value: Any, io: Io, about: OutputIdentity, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-    """What to report of it. What an io of the user raises goes through: it is an error of user code."""
+    """Stores the value and returns the report of it. Exceptions of a user's io class pass through,
+    because they are errors of user code.
+    """
     with nullcontext() if is_custom(io) else _writing(folder.uri):
         stored = formats.store(folder, value, io)
     with _writing(folder.uri):
@@ -44,7 +47,7 @@ def commit(folder: Folder, value: Any, io: Io, about: OutputIdentity, inputs: li
 
 
 def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
-    """The value in a committed folder, and its bytes. What an io of the user raises goes through here, too."""
+    """The value in a committed folder, and its size in bytes. Exceptions of a user's io class pass through."""
     folder = open_folder(uri)
     with _reading(uri):
         with folder.reading(METADATA) as file:
@@ -56,7 +59,7 @@ def read(uri: str, wanted: tables.Kind | None = None) -> tuple[Any, int]:
 
 
 def row_count(uri: str) -> int | None:
-    """Of a committed folder, as far as its format tells."""
+    """The row count of a committed folder, if its format has one."""
     try:
         with open_folder(uri).reading(METADATA) as file:
             rows = json.load(file).get("row_count")
@@ -83,7 +86,7 @@ def _reading(uri: str) -> Iterator[None]:
         if isinstance(error, FileNotFoundError):
             raise InputMissing(f"there is no data at {uri}; materialize it again") from error
         raise StorageFailed(f"{uri} cannot be read: {error}") from error
-    # What is in a file may break its reader in any way: a pickle whose class is gone, a table cut short.
+    # Damaged content can raise anything: a pickle whose class is gone, a truncated table.
     except Exception as error:
         cause = f"{type(error).__name__}: {error}"
         raise InputMissing(f"the data at {uri} cannot be read ({cause}); materialize it again") from error

@@ -1,4 +1,4 @@
-"""What can go wrong where data lies."""
+"""Errors of storage."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from servo.errors import ServoError
 
 
 class BadFolder(ServoError):
-    """A place that this worker can neither read nor write."""
+    """A folder that this worker can neither read nor write."""
 
 
 class AlreadyWritten(ServoError):
-    """Somebody was here before, in the name of the same attempt."""
+    """Another process of the same attempt has written here before."""
 
 
 class StorageFailed(ServoError):
-    """The disk or the network did not do its part; another try may go better."""
+    """A failure of the disk or the network; a retry may succeed."""

@@ -1,7 +1,8 @@
-"""Folders that outputs lie in, behind one interface: a directory of this machine, or a bucket in Google's cloud.
+"""Folders for outputs behind one interface: a local directory, or a bucket in Google Cloud Storage.
 
-What goes wrong in one of them is told by its own errors, wherever it comes up: an io of the user works with places, and
-has errors of disk and network that are not theirs. Only a file that is not there is what it is everywhere.
+Failures of storage raise errors of their own, because a user's io class works with folders too, and
+errors of disk and network are not its fault. Only a missing file raises the usual
+FileNotFoundError.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _BUFFER_BYTES = 256 * 1024
 
 
 class Folder(Protocol):
-    """One folder. What was written is durable when the call returns, and is never written over."""
+    """One folder. Written files are durable when the call returns, and are never overwritten."""
 
     @property
     def uri(self) -> str: ...
@@ -30,18 +31,18 @@ class Folder(Protocol):
     @contextmanager
     def writing(self, name: str) -> Iterator[IO[bytes]]: ...
     def create(self, name: str, content: bytes) -> None:
-        """All of it or nothing, and only where nothing was."""
+        """Creates a file atomically; fails if it exists."""
 
     def size(self) -> int:
-        """Bytes of everything in it."""
+        """Bytes of all files in it."""
 
 
 def open_folder(uri: str) -> Folder:
     if uri.startswith(f"{_FILE}/"):
-        # No unescaping: keys of partitions hold percent signs of their own.
+        # Not unescaped, because partition keys contain percent signs.
         return _Directory(uri)
     if uri.startswith(_BUCKET):
-        # Most never need HTTP, and a child starts quicker without it.
+        # Imported here, because most workers never need HTTP and a child starts faster without it.
         from .buckets import Bucket
 
         return Bucket(uri)
@@ -102,7 +103,7 @@ class _Directory:
             file.write(content)
         with _failing(f"{self._uri}{name} cannot be written"):
             try:
-                # Unlike a rename, a link fails where something is.
+                # Unlike a rename, a hard link fails if the name exists.
                 (self._path / name).hardlink_to(self._path / draft)
             except FileExistsError:
                 raise AlreadyWritten(f"{self._uri}{name} exists already") from None
@@ -115,7 +116,7 @@ class _Directory:
             return sum(file.stat().st_size for file in self._path.rglob("*") if file.is_file())
 
     def _sync(self) -> None:
-        """A new name is durable when its folder is, and that one's name when its parent is."""
+        """Syncs the folder and its parent, because a new name is durable only with its folder."""
         with _failing(f"{self._uri} cannot be written"):
             for folder in (self._path, self._path.parent):
                 handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -126,7 +127,7 @@ class _Directory:
 
 
 class _File(io.FileIO):
-    """Fails as its place does, also when somebody else reads and writes it."""
+    """Raises the folder's errors, also when a library reads and writes the file."""
 
     def readinto(self, buffer: Any) -> int | None:
         with _failing(f"{self.name} cannot be read"):

@@ -1,7 +1,8 @@
-"""Values as files: frames and tables as Parquet, plain values as JSON, the rest as pickles, or as the user says.
+"""Values as files: frames and tables as Parquet, plain values as JSON, everything else as pickle,
+or as the asset's ``io`` says.
 
-``io`` of an asset names a format, or a class ``package.module.Name`` of the user with ``store(value, place)`` and
-``load(place)``.
+``io`` names a format, or a user's class ``package.module.Name`` with ``store(value, folder)`` and
+``load(folder)``.
 """
 
 from __future__ import annotations
@@ -22,21 +23,22 @@ from servo.model.canonical import sha256_hex
 from .folders import Folder
 
 _PLAIN = (str, int, float, bool, type(None))
-# A table of the user that came as these, rather than as a frame.
+# Tables that user code returned in these forms instead of as a frame.
 _ROWS, _COLUMNS = "rows", "columns"
 
 
 class CannotStore(ServoError):
-    """A value that its format cannot hold."""
+    """The value cannot be stored in its format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     format: str
-    # As what it is given back: "pandas", "rows"; empty when the format alone decides.
+    # The form in which the value is loaded, such as "pandas" or "rows"; empty if the format
+    # determines it.
     kind: str = ""
     row_count: int | None = None
-    # Names and types of the columns.
+    # Column names and types.
     schema: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -60,7 +62,7 @@ def store(folder: Folder, value: Any, io: Io) -> Stored:
 
 
 def load(folder: Folder, stored: Mapping[str, Any], wanted: tables.Kind | None = None) -> Any:
-    """``stored`` is what ``_metadata.json`` says; a function that asks for another kind of frame gets that."""
+    """``stored`` is the content of ``_metadata.json``; ``wanted`` converts to another kind of frame."""
     match stored["format"]:
         case "parquet":
             return _load_parquet(folder, wanted or stored["kind"])
@@ -69,14 +71,15 @@ def load(folder: Folder, stored: Mapping[str, Any], wanted: tables.Kind | None =
                 return json.load(file)
         case "pickle":
             with folder.reading("data.pickle") as file:
-                # Written by a task of the same workspace, whose code runs here anyway.
+                # Safe, because a task of the same workspace wrote it and the workspace's code runs
+                # here anyway.
                 return pickle.load(file)
         case name:
             return custom(name).load(folder)
 
 
 def custom(io: Io, *needed: str) -> Any:
-    """An object of the user's class, which has what is ``needed``: store and load, unless said otherwise."""
+    """An instance of the user's class, which must have the ``needed`` methods, by default store and load."""
     found = _class(io) if isinstance(io, str) else io
     needed = needed or ("store", "load")
     if found is None or not all(hasattr(found, name) for name in needed):
@@ -95,7 +98,7 @@ def _default_format(value: Any) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether JSON gives back exactly this."""
+    """Whether a round trip through JSON preserves the value exactly."""
     waiting = [value]
     while waiting:
         each = waiting.pop()
@@ -118,7 +121,7 @@ def _store_json(folder: Folder, value: Any) -> Stored:
             "pickled"
         )
     with folder.writing("data.json") as file:
-        # Surrogates and numbers such as NaN survive the way there and back.
+        # `json` preserves surrogates and numbers such as NaN.
         file.write(json.dumps(value).encode())
     return Stored("json", row_count=_rows(value))
 
@@ -141,10 +144,10 @@ def _store_parquet(folder: Folder, value: Any) -> Stored:
 
     kind = tables.kind_of(value) or (_COLUMNS if isinstance(value, Mapping) else _ROWS)
     try:
-        # With the index of a pandas frame, unlike what checks look at.
+        # Includes the index of a pandas frame; checks leave it out.
         table = pyarrow.Table.from_pandas(value) if kind == "pandas" else tables.arrow(value)
         tables.check_names(table.column_names)
-    # Whatever the packages say to columns that they do not like.
+    # Any error that the packages raise for unsupported columns.
     except (InvalidValue, pyarrow.ArrowException, ValueError, TypeError) as error:
         raise CannotStore(f"a {type(value).__name__} cannot be stored as Parquet: {error}") from error
     with folder.writing("data.parquet") as file:

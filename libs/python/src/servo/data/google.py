@@ -1,8 +1,9 @@
-"""Calls of Google's APIs over plain HTTP: a token, an endpoint, repeats of what failed in passing.
+"""Calls of Google's APIs over plain HTTP: token, endpoint, and retries of transient failures.
 
-Tokens come from google-auth when it is installed (``pip install 'servo-orchestrator[google]'``: key files, workload
-identity federation, a developer's login), else from the machine's metadata server. Endpoints may be overridden by the
-variables that Google's own tools know; an emulator of storage gets no token.
+Tokens come from google-auth if it is installed (``pip install 'servo-orchestrator[google]'``: key
+files, workload identity federation, a developer's login), else from the machine's metadata server.
+Endpoints can be overridden by the variables of Google's own tools; a storage emulator gets no
+token.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _CALL_SECONDS = 60.0
 _TRIES = 5
 _PAUSE_FIRST = 0.2
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
-# A token that ends sooner is not used any more.
+# A token that expires sooner is replaced.
 _TOKEN_SECONDS_MIN = 120.0
 
 
 class Refused(ServoError):
-    """The answer is no, and would be no again."""
+    """A permanent refusal."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -43,7 +44,7 @@ class Refused(ServoError):
 
 
 class Unavailable(ServoError):
-    """No answer, or one that may be better later."""
+    """No response, or a transient failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def secret_manager() -> str:
 def call(
     method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] | None = None, *, tries: int = _TRIES
 ) -> Answer:
-    """Raises :class:`Refused` or :class:`Unavailable`. Only what may be done twice is called with more than one try."""
+    """Raises :class:`Refused` or :class:`Unavailable`. Only calls that are safe to repeat have more than one try."""
     for left in range(tries - 1, -1, -1):
         try:
             return _once(method, url, body, headers or {})
@@ -81,7 +82,7 @@ def _once(method: str, url: str, body: bytes | None, headers: Mapping[str, str])
         with urllib.request.urlopen(request, timeout=_CALL_SECONDS) as answer:
             return Answer(answer.status, answer.headers, answer.read())
     except urllib.error.HTTPError as error:
-        # A resumable upload goes on by it.
+        # The status of a resumable upload that is incomplete.
         if error.code == 308:
             return Answer(error.code, error.headers, b"")
         detail = _error_detail(error.read())
@@ -100,7 +101,7 @@ def _endpoint(override: str, usual: str) -> str:
 
 
 def _error_detail(body: bytes) -> str:
-    """Google's words in an error's body."""
+    """The message in an error's body."""
     try:
         return str(json.loads(body)["error"]["message"])[:500]
     except (ValueError, KeyError, TypeError):

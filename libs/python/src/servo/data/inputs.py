@@ -1,4 +1,4 @@
-"""What a function gets for the versions that its task was given."""
+"""Loads the inputs of a function from the versions that its task was given."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Load = Callable[[PartitionKey | None], Any]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    # Empty for an asset in one piece.
+    # Empty for an unpartitioned asset.
     partition: str
-    # Empty when there is none.
+    # Empty if the partition has no version.
     materialization_id: str
-    # Empty when its attempt wrote nothing.
+    # Empty if the attempt wrote nothing.
     uri: str
 
 
 class Shape(IntEnum):
-    """How much of an asset is read, by the numbers that envelopes have for it."""
+    """How much of an asset is read, with the numbers of the envelope's enum."""
 
     UNTOLD = 0
     WHOLE = 1
@@ -39,22 +39,22 @@ class Shape(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedInput:
-    """An input as the envelope names it."""
+    """An input as the envelope describes it."""
 
     asset_key: str
     parameter: str
     versions: Sequence[Version]
-    # Made once per item: a version of a whole partition then stands for no items.
+    # Made once per item: a version of a whole partition then means that there were no items.
     mapped: bool = False
     shape: Shape = Shape.UNTOLD
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What of an input has one value."""
+    """The part of an input that becomes one value."""
 
     partition: str
-    # Several when they are those of the items of a mapped asset, in their order.
+    # Several for a mapped asset: the versions of its items, in order.
     versions: Sequence[Version]
     mapped: bool
 
@@ -64,14 +64,15 @@ class _Piece:
 
 
 class Reader:
-    """Counts what it reads."""
+    """Reads inputs and counts the bytes."""
 
     def __init__(self) -> None:
         self.read_bytes = 0
 
     def read(self, resolved: ResolvedInput, given: In, wanted: tables.Kind | None, load: Load | None = None) -> Read:
-        """One value where partitions are paired one to one, else a mapping from partition key to value. ``load`` gives
-        what has no version here because it is made elsewhere."""
+        """One value where partitions are paired one to one, else a mapping from partition key to
+        value. ``load`` reads sources, which have no version here.
+        """
         if resolved.shape is Shape.ONE and not resolved.versions:
             refuse_missing_partition(resolved.asset_key, resolved.parameter, optional=given.optional)
             return Read(None)
@@ -89,14 +90,15 @@ class Reader:
     def _value(
         self, resolved: ResolvedInput, piece: _Piece, given: In, wanted: tables.Kind | None, load: Load | None
     ) -> Any:
-        """Of what is made once per item, the list of what the items made."""
+        """For a mapped asset, the list of its items' values."""
         if resolved.mapped and not piece.mapped and piece.there:
             return []
         if load and not piece.there:
             return tables.as_kind(load(PartitionKey.parse(piece.partition) if piece.partition else None), wanted)
         if not piece.mapped:
             return self._one(resolved, piece.versions[0], given, wanted)
-        # All items were done, or their reader would not run: one without a version made nothing.
+        # All items have succeeded, otherwise the reader would not run, so an item without a version
+        # made nothing.
         made = (version if version.materialization_id else None for version in piece.versions)
         return [each and self._one(resolved, each, given, wanted) for each in made]
 
@@ -117,7 +119,7 @@ class Reader:
 
 
 def is_item(version: Version) -> bool:
-    """Whether it is what one item of a mapped asset made."""
+    """Whether it is the version of one item of a mapped asset."""
     return MAP_DIMENSION in parse_dimensions(version.partition) if version.partition else False
 
 
@@ -137,7 +139,7 @@ def _pieces(versions: Sequence[Version]) -> list[_Piece]:
 
 
 def refuse_missing_partition(asset_key: str, parameter: str, *, optional: bool) -> None:
-    """The asset has no partition that goes with the reader's own; only an optional input may be without."""
+    """Raises if the asset has no partition for the reader's own; only an optional input may be missing."""
     if not optional:
         raise InputMissing(
             f"`{asset_key}` has no partition that goes with this one for the parameter `{parameter}`; make its "

@@ -1,4 +1,4 @@
-"""A folder that is gone with the process, for runs without a server."""
+"""A folder in memory, for runs without a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .folders import Folder
 class Memory:
     def __init__(self, uri: str = "memory:///", files: dict[str, bytes] | None = None) -> None:
         self._uri = uri
-        # By their full names, and shared by the folders above and below.
+        # By full name, shared with the folders above and below.
         self._files = {} if files is None else files
 
     @property
@@ -48,7 +48,7 @@ class Memory:
 
 
 class _KeptBuffer(io.BytesIO):
-    """Whose content is still there when its writer has closed it."""
+    """A buffer that keeps its content when it is closed."""
 
     _content: bytes | None = None
 

@@ -1,5 +1,5 @@
-"""How users say what there is: assets, checks, schedules, sensors.
+"""The definitions that users write: assets, checks, schedules, sensors.
 
-Definitions are values. Making one checks what can be checked alone; what they mean together is judged when a manifest
-is made of them (:mod:`servo.manifest`). None of this imports protobuf or grpc.
+Definitions are values. Creating one checks it alone; their combination is checked when a manifest
+is made of them (:mod:`servo.manifest`). Nothing here imports protobuf or grpc.
 """

@@ -1,7 +1,8 @@
 """Assets: plain functions with a key and settings.
 
-A definition can be called like the function it was, in a test or a REPL. Parameters without a default name what the
-function reads: ``def clean(orders)`` reads the asset ``orders`` of the same namespace, or the only one of that name.
+A definition can be called like its function, in a test or a REPL. Parameters without a default are
+dependencies: ``def clean(orders)`` reads the asset ``orders`` of the same namespace, or the only
+asset of that name.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .location import Location, of_caller, of_function
 from .registry import note
 from .validation import listed, of_kind, one_of, one_or_more
 
-# What users say about an asset is imported by those who say it: the decorator alone stays quick to import.
+# Imported for type checking only, because the decorator alone must be quick to import.
 if TYPE_CHECKING:
     from .checks import Check, CheckFunction
     from .conditions import Condition
@@ -39,45 +40,46 @@ DEFAULT_NAMESPACE = "default"
 
 
 class AssetOptions(TypedDict, total=False):
-    """What can be said about an asset; everything may be left out."""
+    """The options of an asset; all are optional."""
 
-    # By parameter, or a list of what must be there first. Parameters that it does not name are found by their names.
+    # By parameter, or a list of assets that must exist first. Other parameters are resolved by
+    # name.
     deps: Mapping[str, Any] | Sequence[Any]
     partitions: Partitions | Dimension | None
     checks: Sequence[Check | CheckFunction[..., Any]]
-    # A blocked output waits for a decision instead of failing the task.
+    # A blocked output goes into quarantine instead of failing the task.
     quarantine: bool
     retry: Retry | int | None
     retry_on: Cause | Sequence[Cause]
-    # For user code, from start to finish.
+    # The limit for user code.
     timeout: Duration | None
-    # Silence of the worker until it counts as lost.
+    # The time without a heartbeat after which the attempt counts as lost.
     heartbeat_timeout: Duration | None
     pool: str
-    # Higher goes first.
+    # Higher runs first.
     priority: int
     resources: Resources | None
     tags: Mapping[str, str]
     owners: Sequence[str]
     freshness: Freshness | None
-    # A change makes the data stale; empty: the packaged code decides.
+    # A change makes the data stale; by default a digest of the packaged code.
     code_version: str
-    # How values are stored: "parquet", "json", "pickle", or a class of the user with store and load.
+    # The storage format: "parquet", "json", "pickle", or a user's class with store and load.
     io: Io
     config: Mapping[str, Any]
     secrets: Sequence[Secret]
     automation: Condition | None
-    # Its function may answer skip.
+    # The function may skip.
     may_skip: bool
-    # Gives items, over which downstream assets may be mapped.
+    # The asset yields items, over which downstream assets can be mapped.
     yields_items: bool
-    # "fresh" starts a new process for every attempt, "warm" goes on with one that did its last job well.
+    # "fresh" starts a process for every attempt; "warm" reuses the process of a successful attempt.
     isolation: Isolation
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """:class:`AssetOptions` with every gap filled."""
+    """:class:`AssetOptions` with defaults filled in."""
 
     deps: Mapping[str, Any] | Sequence[Any] = ()
     partitions: Partitions | Dimension | None = None
@@ -108,20 +110,20 @@ class Settings:
     @classmethod
     def of(cls, options: AssetOptions) -> Settings:
         given: dict[str, Any] = dict(options)
-        # A worker goes by it as it stands here.
+        # Normalized here, because the worker uses it directly.
         given["retry_on"] = one_or_more(given.get("retry_on", ()))
         return cls(**given)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Output:
-    """One of the assets that a multi-asset's function makes; it can be named as an upstream."""
+    """One of the assets that a multi-asset makes; it can be used as a dependency."""
 
     key: AssetKey
     description: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     io: Io = ""
-    # Of this output; those in the options of a multi-asset are about the first.
+    # Checks of this output; those in the options of a multi-asset apply to the first output.
     checks: Sequence[Check | CheckFunction[..., Any]] = ()
 
     def __post_init__(self) -> None:
@@ -129,7 +131,7 @@ class Output:
 
 
 class Asset(Generic[P, R]):
-    """A function with a key. The first output has the task; further ones are made by it."""
+    """A function with a key. The first output names the task, which makes the others too."""
 
     __name__: str
 
@@ -149,7 +151,7 @@ class Asset(Generic[P, R]):
         return self.outputs[0].key
 
     def __getitem__(self, name: str) -> Output:
-        """The output of this name, to depend on it."""
+        """The output of this name, for use as a dependency."""
         for output in self.outputs:
             if output.key.name == name:
                 return output
@@ -158,7 +160,7 @@ class Asset(Generic[P, R]):
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """What the function takes, in order."""
+        """The function's parameters, in order."""
         return dict(inspect.signature(self.function).parameters)
 
     def __repr__(self) -> str:
@@ -167,7 +169,7 @@ class Asset(Generic[P, R]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """Made elsewhere: Servo knows it and never runs it."""
+    """An asset that is made elsewhere: Servo knows it and never runs it."""
 
     key: AssetKey
     description: str = ""
@@ -175,7 +177,7 @@ class Source:
     tags: Mapping[str, str] = field(default_factory=dict)
     owners: Sequence[str] = ()
     freshness: Freshness | None = None
-    # A class with load(partition), for functions that read it by a parameter.
+    # A class with load(partition), for functions that read it through a parameter.
     io: Io = ""
     location: Location = field(default_factory=of_caller)
 
@@ -195,7 +197,7 @@ def asset(
     description: str = "",
     **options: Unpack[AssetOptions],
 ) -> Asset[P, R] | Callable[[Callable[P, R]], Asset[P, R]]:
-    """Makes a function an asset called ``namespace/name``; the name is the function's unless given."""
+    """Makes a function an asset ``namespace/name``; the name defaults to the function's."""
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
         check_function(function, "@asset")
@@ -214,7 +216,7 @@ def asset(
 def multi_asset(
     *, outputs: Sequence[str | Output], namespace: str = DEFAULT_NAMESPACE, **options: Unpack[AssetOptions]
 ) -> Callable[[Callable[P, R]], Asset[P, R]]:
-    """Makes a function the maker of several assets; it answers a mapping from name to value, or values in order."""
+    """Makes a function the maker of several assets; it returns a mapping from name to value, or the values in order."""
     check_known("@multi_asset", options, AssetOptions.__annotations__, "outputs", "namespace")
     given = listed("outputs", outputs, (str, Output), "names and outputs")
     named = [Output(AssetKey(namespace, each)) if isinstance(each, str) else each for each in given]
@@ -240,14 +242,15 @@ def source(
     freshness: Freshness | None = None,
     io: Io = "",
 ) -> Source:
-    """An asset that is made elsewhere. What a parameter gets of it is what ``load(partition)`` of the class ``io``
-    answers."""
+    """Declares an asset that is made elsewhere. Parameters get the result of ``load(partition)`` of
+    the class ``io``.
+    """
     tags = {} if tags is None else tags
     return Source(AssetKey(namespace, name), description, partitions, tags, owners, freshness, io)
 
 
 def as_input(given: object) -> In:
-    """Whatever names an upstream, in its long form."""
+    """Any form of a dependency as an :class:`In`."""
     from .dependencies import In
 
     if isinstance(given, In):

@@ -1,4 +1,4 @@
-"""Schedules and sensors: what runs without being asked."""
+"""Schedules and sensors, which start runs automatically."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .validation import listed, one_of, text
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# A local time that does not exist because the clock jumps forward, and one that exists twice.
+# Local times that do not exist because the clock jumps forward, and local times that occur twice.
 Gap = Literal["shift", "skip"]
 Overlap = Literal["first", "last", "both"]
 Scheme = Literal["standard", "github"]
@@ -28,7 +28,7 @@ Scheme = Literal["standard", "github"]
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When to run what. A tick runs what the definition said at tick time."""
+    """Starts a run at the times of a cron expression. A tick uses the definition of its time."""
 
     name: str
     cron: str
@@ -60,7 +60,7 @@ def schedule(
     catch_up_max_ticks: int | None = None,
     skip_while_running: bool = False,
 ) -> Callable[[Callable[[], Run]], Schedule]:
-    """Over a function that answers the run; it is asked when the manifest is made, not at tick time."""
+    """Decorates a function that returns the run; it is called when the manifest is made, not at tick time."""
 
     def wrap(function: Callable[[], Run]) -> Schedule:
         check_function(function, "@schedule")
@@ -86,7 +86,7 @@ def schedule(
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A run that a poll asks for: same key, same run. ``run`` may be left out where the sensor names one."""
+    """A run that a poll requests; the same key means the same run. ``run`` may be omitted if the sensor has one."""
 
     run_key: str
     run: Run | None = None
@@ -94,7 +94,7 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class SensorResult:
-    """What a poll found: the next cursor, runs to start, or why there is nothing to do."""
+    """The result of a poll: the next cursor, runs to start, or a reason why there are none."""
 
     cursor: str = ""
     runs: Sequence[RunRequest] = ()
@@ -105,7 +105,7 @@ class SensorResult:
 
 
 class PollSensor(Generic[P, R]):
-    """A function that is asked again and again, with the cursor it gave last time."""
+    """A function that is polled with the cursor of its last result."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ def sensor(
     pool: str = "",
     max_runs: int = 0,
 ) -> Callable[[Callable[P, R]], PollSensor[P, R]]:
-    """Over a function that gets the cursor and answers a :class:`SensorResult`."""
+    """Decorates a function that gets the cursor and returns a :class:`SensorResult`."""
 
     def wrap(function: Callable[P, R]) -> PollSensor[P, R]:
         check_function(function, "@sensor")
@@ -152,7 +152,7 @@ def sensor(
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Messages of the bus whose attributes fit the filter (AIP-160)."""
+    """Messages of the bus whose attributes match the filter (AIP-160)."""
 
     topic: str
     filter: str = ""
@@ -160,7 +160,7 @@ class Push:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Signed HTTP calls from outside."""
+    """Signed HTTP requests from outside."""
 
     secret: Secret
     scheme: Scheme | None = None
@@ -171,7 +171,7 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What happens to runs and assets in this workspace."""
+    """Events of runs and assets in this workspace."""
 
     assets: Sequence[Any] = ()
     # AIP-160: "state = FAILED AND labels.team = 'x'".
@@ -180,7 +180,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Sensor:
-    """Runs something when something happens, without code of its own: ``Sensor("new_files", Push("files"), run=…)``."""
+    """Starts a run on an event, without user code: ``Sensor("new_files", Push("files"), run=…)``."""
 
     name: str
     on: Push | Webhook | Activity

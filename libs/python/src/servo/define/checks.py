@@ -1,7 +1,7 @@
-"""Checks of an asset's data: ready-made ones, SQL, and functions of the user.
+"""Checks of an asset's data: built-in checks, SQL, and user functions.
 
-``@asset(checks=[row_count(at_least=1), unique("id"), sql("SELECT * FROM output WHERE amount < 0")])``, or
-``@check(orders)`` over a function that gets the asset's value.
+``@asset(checks=[row_count(at_least=1), unique("id"), sql("SELECT * FROM output WHERE amount <
+0")])``, or ``@check(orders)`` on a function that gets the asset's value.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Phase = Literal["pre", "post"]
 class RowCount:
     at_least: int | None = None
     at_most: int | None = None
-    # At least this share of the version before, in millionths.
+    # The minimum share of the previous version's rows, in millionths.
     share_of_previous_ppm: int | None = None
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class MaxAge:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    # Arrow types by column; one that ends with "?" may be empty.
+    # Arrow types by column; a type that ends with "?" allows nulls.
     columns: tuple[tuple[str, str], ...]
     allow_extra: bool = False
 
@@ -99,7 +99,7 @@ class Check:
         timeout: Duration | None = None,
         name: str = "",
     ) -> Check:
-        """The same check with other words about it: ``row_count(at_least=1).on(severity="critical")``."""
+        """The same check with other settings: ``row_count(at_least=1).on(severity="critical")``."""
         return replace(
             self,
             name=name or self.name,
@@ -115,7 +115,7 @@ def row_count(
     at_most: int | None = None,
     share_of_previous: float | None = None,
 ) -> Check:
-    """``share_of_previous=0.9``: at least nine tenths of the rows of the version before."""
+    """``share_of_previous=0.9``: at least nine tenths of the rows of the previous version."""
     if at_least is at_most is share_of_previous is None:
         raise InvalidValue("row_count has no limit; give at_least, at_most or share_of_previous")
     ppm = None if share_of_previous is None else round(amount("share_of_previous", share_of_previous) * 1_000_000)
@@ -138,19 +138,21 @@ def max_age(column: str, age: Duration) -> Check:
 
 
 def schema(columns: Mapping[str, str], *, allow_extra: bool = False) -> Check:
-    """Arrow types by column, such as ``{"id": "int64", "note": "string?"}``; with ``?`` empty values are allowed."""
+    """Arrow types by column, such as ``{"id": "int64", "note": "string?"}``; ``?`` allows nulls."""
     return Check("schema", Schema(tuple(texts("columns", columns).items()), allow_extra))
 
 
 def sql(query: str, *, name: str = "sql") -> Check:
-    """DuckDB over the view ``output``, or before user code over a view per parameter; every row is a failure."""
+    """A DuckDB query over the view ``output``, or before user code over a view per parameter; every
+    row is a failure.
+    """
     if not text("query", query).strip():
         raise InvalidValue("query is empty; write a SELECT that gives the rows which are wrong")
     return Check(name, Sql(query))
 
 
 class CheckFunction(Generic[P, R]):
-    """A function of the user that checks an asset; callable as the plain function it is."""
+    """A user function that checks an asset; callable as a plain function."""
 
     def __init__(self, function: Callable[P, R], check: Check, targets: Sequence[str]) -> None:
         functools.update_wrapper(self, function)
@@ -158,7 +160,7 @@ class CheckFunction(Generic[P, R]):
         self.check = check
         self.targets = tuple(targets)
         self.location: Location = of_function(function)
-        # One without targets is a part of the asset that lists it.
+        # A check without targets belongs to the asset that lists it.
         if targets:
             note(self)
 
@@ -173,7 +175,7 @@ def check(
     phase: Phase | None = None,
     timeout: Duration | None = None,
 ) -> Callable[[Callable[P, R]], CheckFunction[P, R]]:
-    """Makes a function a check of these assets; it answers a bool or a :class:`~servo.define.results.CheckOutcome`."""
+    """Makes a function a check of these assets; it returns a bool or a :class:`~servo.define.results.CheckOutcome`."""
 
     from .asset import as_input
 

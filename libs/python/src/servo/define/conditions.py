@@ -1,4 +1,4 @@
-"""When an asset is materialised without being asked: conditions, joined by ``&``, ``|`` and ``~``.
+"""Conditions under which an asset is materialized automatically, joined by ``&``, ``|`` and ``~``.
 
 ``automation=conditions.upstream_updated & conditions.upstream_ready``
 """
@@ -44,21 +44,21 @@ class Not(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Cron(Condition):
-    """A time of the cron passed since the newest version."""
+    """A time of the cron expression has passed since the newest version."""
 
     cron: str
     zone: str = ""
 
 
-# Never materialised.
+# Never materialized.
 missing = Is("missing")
 # The newest attempt failed.
 failed = Is("failed")
-# An upstream partition got a new version since.
+# A dependency's partition has a newer version.
 upstream_updated = Is("upstream_updated")
-# Every upstream partition exists and is itself up to date.
+# All partitions of the dependencies exist and are up to date.
 upstream_ready = Is("upstream_ready")
-# The asset's code version changed since.
+# The asset's code version changed since the newest version.
 code_changed = Is("code_changed")
 # Older than its freshness policy allows.
 too_old = Is("too_old")

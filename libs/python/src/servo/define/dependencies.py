@@ -1,7 +1,7 @@
-"""What an asset reads, beyond the usual.
+"""Dependencies with settings.
 
-``deps={"orders": In("raw/orders", mapping={"day": Window(-6, 0)})}``: a mapping has a rule per dimension of the
-upstream asset; a dimension without one follows the usual rules.
+``deps={"orders": In("raw/orders", mapping={"day": Window(-6, 0)})}``: a mapping has a rule per
+dimension of the dependency; dimensions without a rule follow the default.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The same value as the downstream dimension; the one of the same name unless another is named."""
+    """The same value as the downstream dimension, by default the one of the same name."""
 
     downstream: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The upstream periods that overlap the downstream one, moved and widened: ``Window(-6, 0)`` is a week of days."""
+    """The upstream periods that overlap the downstream one, shifted and widened: ``Window(-6, 0)``
+    is a week of days.
+    """
 
     start: int = 0
     end: int = 0
@@ -40,12 +42,12 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every value there is."""
+    """Every existing value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The newest values, this many."""
+    """The newest ``count`` values."""
 
     count: int = 1
 
@@ -55,7 +57,7 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Downstream values to upstream values; one that is not listed reads nothing."""
+    """Downstream values to upstream values; a value that is not listed reads nothing."""
 
     entries: Mapping[Value, Value | Sequence[Value]]
     downstream: str = ""
@@ -72,19 +74,19 @@ def _several(read: Value | Sequence[Value]) -> Sequence[Value]:
 
 
 Rule = Identity | Window | AllOf | Latest | Table
-# An asset, its key, or either with more to say about it.
+# An asset, its key, or either wrapped in In.
 Upstream = "str | Asset[..., Any] | Source | Output | In"
 
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """An upstream asset with more to say about how it is read."""
+    """A dependency with settings."""
 
     asset: str | Asset[..., Any] | Source | Output
     mapping: Mapping[str, Rule] = field(default_factory=dict)
-    # A missing version is no fault; the function gets None.
+    # A missing version is allowed; the function gets None.
     optional: bool = False
-    # The function runs once per item of the upstream.
+    # The function runs once per item of the dependency.
     each: bool = False
 
     @property
@@ -93,5 +95,5 @@ class In:
 
 
 def mapped(asset: str | Asset[..., Any] | Source | Output) -> In:
-    """``deps={"file": mapped(files)}``: once per item that ``files`` yields."""
+    """``deps={"file": mapped(files)}``: runs once per item that ``files`` yields."""
     return In(asset, each=True)

@@ -1,4 +1,4 @@
-"""Lengths of time as people write them."""
+"""Durations as users write them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PART = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|d)\s*")
 
 
 def read_duration(given: Duration, field: str = "") -> timedelta:
-    """``field`` is what a refusal calls it."""
+    """``field`` names the argument in error messages."""
     if isinstance(given, timedelta):
         return given
     try:
         return timedelta(seconds=_seconds(given))
-    # Endless, no number at all, or longer than a timedelta can be.
+    # Infinite, NaN, or longer than a timedelta allows.
     except (OverflowError, ValueError):
         raise InvalidValue(
             f"{field}{': ' if field else ''}`{excerpt(str(given))}` is no length of time: write seconds, a timedelta, "

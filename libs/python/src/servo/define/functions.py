@@ -1,4 +1,4 @@
-"""What a definition is made of: a function with a name of its own."""
+"""Validation of the functions behind definitions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from .location import of_caller
 
 
 def check_function(given: Any, decorator: str) -> None:
-    """Refuses what has no name, a ``functools.partial`` for instance, before something odd happens to it, and what
-    answers before it has done anything."""
+    """Refuses objects without a name, such as a ``functools.partial``, and coroutine or generator
+    functions, which return before they have run.
+    """
     if isinstance(given, str):
         raise InvalidValue(
             f"{of_caller()}: {decorator} takes a function, and this is a text; give options by their names: "

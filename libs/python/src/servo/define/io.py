@@ -1,4 +1,4 @@
-"""How a value is stored: the name of a format, or a class of the user."""
+"""The storage of a value: the name of a format, or a user's class."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from servo.errors import InvalidValue
 
 FORMATS = ("parquet", "json", "pickle")
-# "parquet", "package.module.Name", or that class itself; empty lets the value decide.
+# "parquet", "package.module.Name", or that class itself; empty chooses by the value.
 Io = str | type[Any]
 
 

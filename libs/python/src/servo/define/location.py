@@ -1,4 +1,4 @@
-"""Where a definition stands, so that a fault can be told as ``file:line``."""
+"""Source locations of definitions, for error messages with ``file:line``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of_function(function: Callable[..., Any]) -> Location:
 
 
 def of_caller() -> Location:
-    """The nearest line that is neither of this package nor of an ``__init__`` that dataclasses wrote for it."""
+    """The nearest line outside this package and outside generated ``__init__`` methods of dataclasses."""
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<string>")):
         frame = frame.f_back

@@ -1,7 +1,8 @@
-"""How an asset's data is cut.
+"""How an asset is divided into partitions.
 
-One direction: ``Daily("2026-01-01", zone="Europe/Berlin")``. Several: ``Partitions(day=Daily("2026-01-01"),
-region=Static("eu", "us"))``. What exists of it, and what is wrong with it, the model decides.
+One dimension: ``Daily("2026-01-01", zone="Europe/Berlin")``. Several:
+``Partitions(day=Daily("2026-01-01"), region=Static("eu", "us"))``. :mod:`servo.model` computes
+which partitions exist and validates them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from servo.model.partition_value import Value, ValueKind, kind_of, plain_text
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """``start`` is the first period, ``end`` the first that is none any more; ``zone`` an IANA name."""
+    """``start`` is the first period, ``end`` the first period after the last; ``zone`` is an IANA name."""
 
     grain: ClassVar[Grain]
     default_name: ClassVar[str]
@@ -51,7 +52,7 @@ class Daily(_Time):
 
 
 class Weekly(_Time):
-    """Keys are the dates on which weeks begin, all on the weekday of ``start``."""
+    """Keys are the first dates of weeks, all on the weekday of ``start``."""
 
     grain = Grain.WEEK
     default_name = "week"
@@ -66,7 +67,7 @@ class Monthly(_Time):
 
 @dataclass(frozen=True, slots=True, init=False)
 class Static:
-    """Values written down here, in their order, all of one type."""
+    """A fixed list of values of one type, in order."""
 
     default_name: ClassVar[str] = "key"
 
@@ -84,7 +85,7 @@ class Static:
 
 @dataclass(frozen=True, slots=True)
 class Dynamic:
-    """Values that come and go through the API, shared by all assets that name the same set."""
+    """Values that are added and removed through the API, shared by all assets that name the same set."""
 
     default_name: ClassVar[str] = "key"
 
@@ -107,7 +108,7 @@ class Partitions:
 
     @classmethod
     def of(cls, given: Partitions | Dimension) -> Partitions:
-        """A single dimension gets the usual name: hour, day, week, month or key."""
+        """A single dimension gets the default name: hour, day, week, month or key."""
         return given if isinstance(given, Partitions) else cls(**{given.default_name: given})
 
 

@@ -1,4 +1,4 @@
-"""Everything that is defined while somebody listens: what no name holds in the end would be lost without a word."""
+"""Records definitions while they are created, so that those without a module-level name can be reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a function may answer besides its value."""
+"""Results of a function other than its value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ T = TypeVar("T")
 
 
 class Skip(Exception):
-    """Raised or answered by an asset's function: there is nothing to do. What depends on it is skipped as well."""
+    """Raised or returned by an asset's function when there is nothing to do. Readers of the asset
+    are skipped as well.
+    """
 
     def __init__(self, reason: str = "") -> None:
         super().__init__(reason)
@@ -20,21 +22,21 @@ class Skip(Exception):
 
 
 def skip(reason: str = "") -> NoReturn:
-    """``servo.skip("no new files")`` ends the function that calls it."""
+    """``servo.skip("no new files")`` ends the calling function."""
     raise Skip(reason)
 
 
 class Retriable(Exception):
-    """Raised by user code that knows a later try may work, whatever the retry policy says about the error's type."""
+    """Raised by user code when a retry may succeed, regardless of the retry policy for the error's type."""
 
 
 class Fatal(Exception):
-    """Raised by user code that knows no later try can work."""
+    """Raised by user code when no retry can succeed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Items(Generic[T]):
-    """Items over which a mapped downstream asset runs, once each; ``value`` is what is stored besides."""
+    """Items over which a mapped downstream asset runs, once each; ``value`` is stored as the asset's value."""
 
     items: tuple[T, ...]
     value: object = None
@@ -54,7 +56,7 @@ class Items(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What a check function found; a bool does when there is nothing more to say."""
+    """The result of a check function; a bool is enough if there is nothing to add."""
 
     passed: bool
     message: str = ""

@@ -1,4 +1,4 @@
-"""What a run shall do, as schedules and sensors name it."""
+"""Runs as schedules and sensors describe them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .validation import UINT32, listed, mapping, of_kind, whole, words
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Partitions one by one."""
+    """Individual partitions."""
 
     keys: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Single values, or from the first to the last, both included."""
+    """Single values, or an inclusive range."""
 
     values: Sequence[str] = ()
     start: str = ""
@@ -33,7 +33,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """The product of stretches; a dimension that is not named takes all its values."""
+    """The product of slices; a dimension without a slice takes all its values."""
 
     slices: Mapping[str, Slice]
 
@@ -49,7 +49,7 @@ class AllPartitions:
 
 @dataclass(frozen=True, slots=True)
 class LatestPartitions:
-    """The newest periods that exist when the plan is made, this many."""
+    """The newest ``count`` periods that exist when the plan is made."""
 
     count: int = 1
 
@@ -92,7 +92,7 @@ class Run:
 def choice(
     given: PartitionChoice | PartitionKey | str | Sequence[PartitionKey | str] | None,
 ) -> PartitionChoice | None:
-    """One key or several, for short."""
+    """Accepts one key or several as a shorthand."""
     if given is None or isinstance(given, PartitionChoice):
         return given
     keys = [given] if isinstance(given, PartitionKey | str) else given

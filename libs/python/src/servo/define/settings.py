@@ -1,4 +1,4 @@
-"""Settings of an asset that are more than one word."""
+"""Settings of an asset that have several fields."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .validation import INT32, UINT32, UINT64, amount, listed, one_of, one_or_mo
 Category = Literal["transient", "infrastructure", "timeout", "user_code", "input", "configuration"]
 Provider = Literal["env", "gcp-secret-manager"]
 Backoff = Literal["exponential", "linear", "constant"]
-# An exception class, or the name of one.
+# An exception class, or its name.
 Kind = type[BaseException] | str
-# A category, or one of these.
+# A category, or an exception class.
 Cause = Category | Kind
 
 _CATEGORIES = {category.name.lower(): category for category in ErrorCategory}
@@ -30,9 +30,9 @@ _SIZES = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2*
 
 @dataclass(frozen=True, slots=True, init=False)
 class Retry:
-    """How often and how patiently a task is tried again. ``None`` leaves it to the server's default."""
+    """How often and after which delays a task is retried. ``None`` uses the server's default."""
 
-    # Failures until it is given up, the first one included.
+    # Failures until the task fails for good, including the first.
     attempts: int | None
     backoff: Backoff | None
     delay: Duration | None
@@ -64,7 +64,7 @@ class Retry:
 
     @classmethod
     def of(cls, given: Retry | int | None, on: tuple[Cause, ...]) -> Retry | None:
-        """``retry=3, retry_on=(ConnectionError,)`` for short."""
+        """Accepts the shorthand ``retry=3, retry_on=(ConnectionError,)``."""
         if given is None and not on:
             return None
         if isinstance(given, bool) or not isinstance(given, Retry | int | None):
@@ -86,7 +86,7 @@ class Retry:
 
 
 def causes(field: str, given: Cause | Sequence[Cause]) -> tuple[Cause, ...]:
-    """One alone is a list of one: ``retry_on=ConnectionError``."""
+    """Accepts a single cause: ``retry_on=ConnectionError``."""
     found = listed(field, one_or_more(given), (str, type), "categories, exception classes and their names")
     for each in found:
         if isinstance(each, type) and not issubclass(each, BaseException):
@@ -97,25 +97,25 @@ def causes(field: str, given: Cause | Sequence[Cause]) -> tuple[Cause, ...]:
 
 
 def _refuse_misspelt(field: str, name: str) -> None:
-    """Names of classes are anybody's, but few are written like a category."""
+    """Refuses names that look like a misspelt category; any other name may be an exception class."""
     hint = did_you_mean(name, _CATEGORIES) if name.islower() else ""
     if hint:
         raise InvalidValue(f"{field} holds `{name}`, which is no category{hint}")
 
 
 def type_name(cause: Kind) -> str:
-    """What an error of this class is called in a task's error."""
+    """The name of this class in a task's error."""
     return cause if isinstance(cause, str) else cause.__name__
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a task needs. ``cpu`` in cores, ``memory`` in bytes or as "512MiB"."""
+    """The needs of a task. ``cpu`` in cores, ``memory`` in bytes or as "512MiB"."""
 
     cpu: float = 0
     memory: int | str = 0
     gpus: int = 0
-    # What the worker must offer: "region=eu", "duckdb".
+    # Labels that the worker must offer, such as "region=eu" or "duckdb".
     capabilities: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -140,7 +140,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """When data counts as too old. Either limit may be left out."""
+    """When data is too old. Either limit is optional."""
 
     max_age: Duration | None = None
     # A new version must exist by each of these times.
@@ -154,14 +154,14 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A place where a secret lies. The value is read in the worker and stands nowhere else."""
+    """A reference to a secret. The worker reads the value, which is stored nowhere."""
 
-    # The name under which user code gets it.
+    # The name of the secret in user code.
     name: str
     provider: Provider
-    # A variable's name, or a secret's resource name.
+    # The name of a variable, or the resource name of a secret.
     path: str
-    # A pinned version; empty takes the newest.
+    # A pinned version; empty means the newest.
     version: str = ""
 
     def __post_init__(self) -> None:

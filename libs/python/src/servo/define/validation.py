@@ -1,7 +1,7 @@
-"""What users give: taken as they mean it, or refused with the argument's name and what to write instead.
+"""Validation of arguments, with errors that name the argument and the remedy.
 
-Nothing would complain by itself where it is written: a text is a sequence as well, of its letters, and a wrong number
-is found out by whoever sends it.
+Mistakes would otherwise surface much later: a text is also a sequence, of its letters, and a wrong
+number fails only when it is encoded.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ UINT64 = (0, 2**64 - 1)
 
 
 def one_or_more(given: Any) -> Any:
-    """For words about something: one text or one class alone stands for a list of one."""
+    """For labels and the like: a single text or class is accepted as a list of one."""
     return (given,) if isinstance(given, str | type) else given
 
 
 def listed(field: str, given: object, kinds: type | tuple[type, ...], what: str) -> tuple[Any, ...]:
-    """For parts of something: one alone is refused, and so is a list that holds anything else."""
+    """For parts of a definition: a single value is refused, and so are values of other kinds in the list."""
     if isinstance(given, str) or not isinstance(given, Sequence | Set):
         raise InvalidValue(f"{field} is {_one(given)}; write a list of {what}")
     for each in given:
@@ -39,7 +39,7 @@ def words(field: str, given: object) -> tuple[str, ...]:
 
 
 def texts(field: str, given: object) -> dict[str, str]:
-    """A text for each of several names."""
+    """A mapping from names to texts."""
     if not isinstance(given, Mapping):
         raise InvalidValue(f"{field} is {_one(given)}; write a mapping from text to text")
     for name, value in given.items():
@@ -51,7 +51,7 @@ def texts(field: str, given: object) -> dict[str, str]:
 
 
 def mapping(field: str, given: Any) -> Mapping[str, Any]:
-    """None is an empty one."""
+    """None means an empty mapping."""
     if given is not None and not isinstance(given, Mapping):
         raise InvalidValue(f"{field} is {_one(given)}; write a mapping")
     return given or {}
@@ -70,7 +70,7 @@ def flag(field: str, given: object) -> bool:
 
 
 def whole(field: str, given: Any, limits: tuple[int, int]) -> int:
-    """What counts as an int does, numpy's for instance."""
+    """Accepts everything with ``__index__``, such as numpy's integers."""
     low, high = limits
     try:
         number = operator.index(given)
@@ -82,7 +82,7 @@ def whole(field: str, given: Any, limits: tuple[int, int]) -> int:
 
 
 def amount(field: str, given: Any) -> float:
-    """A number that is neither negative nor endless."""
+    """A finite number that is not negative."""
     if not isinstance(given, int | float) or not 0 <= given < math.inf:
         raise InvalidValue(f"{field} is {shown(given)}; write a number such as 0.9")
     return given
@@ -94,7 +94,7 @@ def of_kind(field: str, given: object, kinds: Any, write: str) -> None:
 
 
 def one_of(field: str, given: object, choices: Sequence[object]) -> None:
-    """``None`` among the choices may be left out."""
+    """If ``None`` is one of the choices, the argument may be omitted."""
     if given not in choices:
         offers = " or ".join(f'"{each}"' for each in choices if each is not None)
         raise InvalidValue(f"{field} is {shown(given)}; write {offers}")
@@ -109,7 +109,7 @@ def _or_nothing(given: object) -> str:
 
 
 def _one(given: object) -> str:
-    """Without its value, which may be a secret in the wrong place."""
+    """The kind only, because the value may be a misplaced secret."""
     if given is None:
         return "None"
     return f"one {'text' if isinstance(given, str) else type(given).__name__}"

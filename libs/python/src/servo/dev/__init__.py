@@ -1,1 +1,1 @@
-"""Servo on one machine, for the one who writes assets: a mesh, a worker, and a deployment at every save."""
+"""Servo on one machine, for the development of assets: a mesh, a worker, and a deployment at every save."""

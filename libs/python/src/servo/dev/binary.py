@@ -1,4 +1,4 @@
-"""Where the server's binary is: the wheel carries it, a checkout builds it."""
+"""Finds the server's binary: part of the wheel, or built in a checkout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 class NoBinary(ServoError):
-    """There is no server to start."""
+    """There is no server binary to start."""
 
 
 def standalone() -> Path:
@@ -31,7 +31,7 @@ def standalone() -> Path:
 
 
 def _built() -> list[Path]:
-    """In the checkout that this package lies in, the newest first."""
+    """Binaries of the checkout that contains this package, newest first."""
     targets = [parent / "target" for parent in _PACKAGE.parents if (parent / "Cargo.toml").is_file()]
     built = [target / profile / NAME for target in targets for profile in ("debug", "release")]
     return sorted((path for path in built if path.is_file()), key=lambda path: -path.stat().st_mtime)

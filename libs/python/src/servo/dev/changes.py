@@ -1,4 +1,4 @@
-"""Whether the files of a project changed."""
+"""Detects changed files of a project."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Snapshot = dict[str, tuple[int, int]]
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """Size and time of every file that may end up in a deployment."""
+    """Size and time of every file that can become part of a deployment."""
     found: Snapshot = {}
     waiting = [folder]
     while waiting:
@@ -28,7 +28,7 @@ def snapshot(folder: Path) -> Snapshot:
 def _note(path: Path, found: Snapshot) -> None:
     try:
         status = path.stat()
-    # Editors replace files: this one is between two names.
+    # Editors replace files, so one may be missing for a moment.
     except FileNotFoundError:
         return
     found[str(path)] = (status.st_mtime_ns, status.st_size)

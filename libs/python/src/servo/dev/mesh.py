@@ -1,4 +1,4 @@
-"""A mesh of this machine: all services on a private Postgres, with throw-away certificates."""
+"""A local mesh: all services on a private Postgres, with throw-away certificates."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from servo.errors import ServoError
 from . import process
 from .binary import standalone
 
-# Services drain, then Postgres writes down what it has.
+# Services drain first, then Postgres writes a checkpoint.
 _STOP_SECONDS = 45.0
 
 
 class MeshFailed(ServoError):
-    """The mesh did not start, or ended by itself."""
+    """The mesh did not start, or ended unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Mesh:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What commands need to talk to it."""
+        """The variables that commands need to connect to it."""
         return {
             "SERVO_URL": self.url,
             "SERVO_API_KEY": self.api_key_file.read_text().strip(),
@@ -49,7 +49,7 @@ class Mesh:
 
     @property
     def facts(self) -> dict[str, str]:
-        """The same without the key itself."""
+        """The same information without the key."""
         return {
             "url": self.url,
             "tenant": self.tenant,
@@ -60,14 +60,14 @@ class Mesh:
         }
 
     def check(self) -> None:
-        """Raises when it has ended."""
+        """Raises if the mesh has ended."""
         if self.process.poll() is not None:
             raise MeshFailed(f"the server ended: {_last_words(self.process)}; its logs are in {self.logs}")
 
 
 @contextmanager
 def running(folder: Path, workspace: str) -> Iterator[Mesh]:
-    """What it keeps lies in the folder, and is there again at the next start."""
+    """Its data is kept in the folder and reused by the next start."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [str(standalone()), "dev", "--json", "--dir", str(folder)]
     started = process.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -89,7 +89,7 @@ def running(folder: Path, workspace: str) -> Iterator[Mesh]:
 
 
 def _read_facts(started: subprocess.Popen[str]) -> Any:
-    """The object that it prints once everything is healthy."""
+    """The JSON object that the server prints once all services are healthy."""
     assert started.stdout
     lines: list[str] = []
     for line in started.stdout:
@@ -106,7 +106,7 @@ def _last_words(ended: subprocess.Popen[str]) -> str:
 
 
 def announce(mesh: Mesh, file: Path) -> None:
-    """Lets commands find the mesh; whoever may read the folder may read where the key lies, not the key."""
+    """Lets commands find the mesh. The file contains the path of the key, not the key itself."""
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     partial.write_text(json.dumps(mesh.facts, indent=2) + "\n")
     partial.replace(file)

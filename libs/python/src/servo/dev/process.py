@@ -1,4 +1,4 @@
-"""Processes that do not outlive us, and that Ctrl-C reaches through us only."""
+"""Child processes that end with this process, and that get Ctrl-C only from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def start(
 
 
 def stop(process: subprocess.Popen[str], grace: float) -> None:
-    """Asks, waits, and takes the whole group."""
+    """Sends SIGTERM, waits, then kills the whole process group."""
     if process.poll() is None:
         process.send_signal(signal.SIGTERM)
         try:

@@ -1,4 +1,4 @@
-"""A worker beside the mesh."""
+"""The worker of ``servo dev``."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from servo.errors import ServoError
 from . import process
 from .mesh import Mesh
 
-# Whoever presses Ctrl-C does not wait for long tasks: they are given back, and go on with the next `servo dev`.
+# Short, so that Ctrl-C does not wait for long tasks: their attempts are returned, and the next
+# `servo dev` continues them.
 _LEAVE_GRACE = 5.0
 _LEAVE_SECONDS_MAX = 3 * _LEAVE_GRACE
 
 
 class WorkerFailed(ServoError):
-    """The worker ended by itself."""
+    """The worker ended unexpectedly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class RunningWorker:
     log: Path
 
     def check(self) -> None:
-        """Raises when it has ended."""
+        """Raises if the worker has ended."""
         if self.process.poll() is not None:
             log_lines = self.log.read_text(errors="replace").splitlines()
             raise WorkerFailed(f"the worker ended: {log_lines[-1] if log_lines else 'it said nothing'} ({self.log})")

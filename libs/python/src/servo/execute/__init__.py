@@ -1,1 +1,1 @@
-"""Running one function of the user: what goes in, what comes out, what went wrong. Shared by every way to run."""
+"""Runs one user function: inputs, outputs, errors. Shared by the worker and by local runs."""

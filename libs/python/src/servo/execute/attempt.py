@@ -1,4 +1,4 @@
-"""One attempt, whoever runs it: checks of the inputs, user code, checks of what it made."""
+"""One attempt, on a worker or locally: checks of the inputs, user code, checks of the outputs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .task_checks import checked_output
 
 @dataclass(slots=True)
 class AttemptState:
-    """Filled while it goes on, so that what was found before a failure is not lost."""
+    """Filled during the attempt, so that results from before a failure are kept."""
 
     checks: list[CheckResult] = field(default_factory=list)
-    # None when a check of the inputs did not let user code begin.
+    # None if a check of the inputs blocked user code.
     made: Outputs | None = None
     gating: Gating = Gating.ALLOW
 
@@ -37,7 +37,9 @@ def run_attempt(
     quarantine: bool,
     previous_rows: int | None = None,
 ) -> None:
-    """Raises what user code raises. ``checks`` are prepared; ``previous_rows`` are those of the version before."""
+    """Raises what user code raises. ``checks`` are prepared; ``previous_rows`` is the row count of
+    the previous version.
+    """
     attempted.checks += run_pre([check for check in checks if check.phase == "pre"], inputs, now)
     attempted.gating = gating(attempted.checks, quarantine=False)
     if attempted.gating is Gating.BLOCK:

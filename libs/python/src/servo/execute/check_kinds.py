@@ -1,4 +1,4 @@
-"""What each kind of check says about one value."""
+"""The evaluation of each kind of check on one value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .duckdb_rows import fetch_rows
 
 OUTPUT_VIEW = "output"
 _BAD_ROWS_COUNTED_MAX = 1_000
-# Layouts of the same values.
+# Types that differ in layout only.
 _SAME_TYPES = {
     "large_string": "string",
     "string_view": "string",
@@ -28,7 +28,7 @@ _SAME_TYPES = {
 
 
 def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None = None) -> CheckOutcome:
-    """``previous_rows`` are those of the version before, None without one."""
+    """``previous_rows`` is the row count of the previous version, None without one."""
     match check.spec:
         case Code(function):
             return user_outcome(function(value))
@@ -51,10 +51,12 @@ def outcome(check: Check, value: Any, now: datetime, previous_rows: int | None =
 
 
 def user_outcome(found: Any) -> CheckOutcome:
-    """What a function of the user answered, as what it says it is: nothing of it breaks whoever tells it later."""
+    """The result of a user function with every field converted to its declared type, so that
+    encoding it later cannot fail.
+    """
     if isinstance(found, CheckOutcome):
         return _with_texts(found)
-    # What frames answer (numpy.bool_) is no bool, and does as one.
+    # Frames return numpy.bool_, which is not a bool but works like one.
     if found is None or isinstance(found, str) or not hasattr(found, "__bool__"):
         raise InvalidValue(f"it answered {found!r}; answer a bool or a CheckOutcome")
     return CheckOutcome(bool(found))
@@ -75,11 +77,11 @@ def _with_texts(outcome_given: CheckOutcome) -> CheckOutcome:
 
 
 def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:
-    """Every row that the query gives is a failure. ``views`` are Arrow tables."""
+    """Every row of the query's result is a failure. ``views`` are Arrow tables."""
     import duckdb
 
     with duckdb.connect(":memory:") as database:
-        # Names mean the views and nothing that happens to be in a Python variable.
+        # Names refer to the views only, never to Python variables.
         database.execute("SET python_enable_replacements = false")
         for name, table in views.items():
             database.register(name, table)
@@ -102,7 +104,7 @@ def _row_count(
         return CheckOutcome(True, "", str(count), wanted)
     if previous is None:
         return CheckOutcome(True, "there is no version before to compare with", str(count), wanted)
-    # Millionths of it, rounded up.
+    # The share in millionths, rounded up.
     needed = -(-previous * share // 1_000_000)
     message = "" if count >= needed else f"has {count} rows, the version before {previous}"
     return CheckOutcome(count >= needed, message, str(count), f"at least {needed}")
@@ -123,7 +125,7 @@ def _max_age(cells: list[Any], max_age: timedelta, now: datetime) -> CheckOutcom
 
 
 def _instant(cell: Any) -> datetime:
-    """Times without a zone are UTC, dates their first moment."""
+    """Times without a zone are UTC; dates are their first moment."""
     if isinstance(cell, str):
         cell = datetime.fromisoformat(cell)
     if not isinstance(cell, datetime):

@@ -1,4 +1,4 @@
-"""Work that may take only so long, in a process that goes on afterwards."""
+"""Work with a time limit, in a process that continues afterwards."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ T = TypeVar("T")
 
 
 class DeadlinePassed(ServoError):
-    """It took too long."""
+    """The work took too long."""
 
 
 def within(seconds: float, work: Callable[[], T], name: str) -> T:
-    """In a thread, because only so can something that hangs be left behind. Raises what the work raises, or
-    :class:`DeadlinePassed`."""
+    """Runs in a thread, because a thread that hangs can be abandoned. Raises what the work raises,
+    or :class:`DeadlinePassed`.
+    """
     made: list[T] = []
     raised: list[BaseException] = []
 

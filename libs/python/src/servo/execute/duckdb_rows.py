@@ -1,4 +1,4 @@
-"""What DuckDB found, as Python has it."""
+"""Query results of DuckDB as Python values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def fetch_rows(relation: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Names of columns, and rows. By way of Arrow: DuckDB itself wants another package to tell times with a zone."""
+    """Column names and rows. Converted through Arrow, because DuckDB needs another package for times with a zone."""
     columns = [_column(each) for each in relation.to_arrow_table().columns]
     return list(relation.columns), list(zip(*columns, strict=True))
 
@@ -14,7 +14,7 @@ def fetch_rows(relation: Any) -> tuple[list[str], list[tuple[Any, ...]]]:
 def _column(given: Any) -> list[Any]:
     import pyarrow
 
-    # Python's times end at microseconds.
+    # Python's times have a resolution of microseconds.
     if pyarrow.types.is_timestamp(given.type):
         given = given.cast(pyarrow.timestamp("us", given.type.tz), safe=False)
     return list(given.to_pylist())

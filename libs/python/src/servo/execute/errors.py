@@ -1,4 +1,4 @@
-"""Exceptions of user code as the structured error that retries are decided by."""
+"""Translates exceptions of user code into the structured error that retries depend on."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .exceptions import message_of
 from .packages import PackageMissing, missing_extra
 from .quality import CannotCheck
 
-# Far more than is shown: whoever shows it takes secrets out before cutting.
+# Far more than is displayed, because secrets are redacted before the text is truncated.
 _TRACEBACK_CHARS_MAX = 1024 * 1024
 _PYTHON = f"{sysconfig.get_path('stdlib')}{os.sep}"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
 
 
 class InputMissing(ServoError):
-    """What a function reads is not there."""
+    """An input of the function does not exist."""
 
 
 class SecretMissing(ServoError):
-    """A secret that the asset names was not given."""
+    """A secret that the asset declares was not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,19 @@ class AttemptError:
     category: ErrorCategory
     message: str
     type: str = ""
-    # Where it happened in the user's code.
+    # The location in the user's code.
     location: str = ""
     traceback: str = ""
-    # What user code itself said about another try; None leaves it to category and policy.
+    # Set by user code to force or forbid a retry; None leaves it to category and policy.
     retriable: bool | None = None
-    # The exception itself, in the process where it was raised.
+    # The exception itself, if it was raised in this process.
     exception: BaseException | None = field(default=None, compare=False, repr=False)
 
 
 def describe(error: BaseException, retry: Retry | None = None, definition: Location | None = None) -> AttemptError:
-    """``retry`` names classes: an error of a class below one of them counts as that class. ``definition`` is where the
-    asset stands, for errors that no line of the user raised."""
+    """``retry`` names classes: an error of a subclass counts as the named class. ``definition`` is
+    the asset's location, for errors that were not raised in the user's files.
+    """
     return AttemptError(
         category=_category(error),
         message=(message_of(error) or type(error).__name__) + missing_extra(error),
@@ -94,7 +95,7 @@ def _is_one_of(error: BaseException, causes: tuple[object, ...]) -> bool:
 
 
 def _location(trace: TracebackType | None, definition: Location | None) -> str:
-    """The innermost line of the user's own files, or what is nearest to them."""
+    """The innermost line in the user's own files, or the nearest one."""
     frames = [Location(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(trace)]
     package = __file__.rpartition("execute")[0]
     called = [frame for frame in frames if not frame.file.startswith(package)]
@@ -105,12 +106,16 @@ def _location(trace: TracebackType | None, definition: Location | None) -> str:
 
 
 def _is_own(file: str) -> bool:
-    """Neither of an installed package nor of Python; compiled modules name files that are not here at all."""
+    """Whether the file belongs neither to an installed package nor to Python; compiled modules name
+    files that do not exist.
+    """
     installed = {"site-packages", "dist-packages"}.intersection(Path(file).parts)
     return not installed and not file.startswith(_PYTHON) and os.path.isabs(file)
 
 
 def _traceback(error: BaseException) -> str:
-    """The end says most, so a long one loses its beginning: whole lines, which hold no part of a secret's line."""
+    """A long traceback loses its beginning, because the end is more useful. Cut at line ends, so
+    that no part of a line with a secret remains.
+    """
     text = "".join(traceback.format_exception(error))
     return text if len(text) <= _TRACEBACK_CHARS_MAX else text[-_TRACEBACK_CHARS_MAX:].partition("\n")[2]

@@ -1,4 +1,4 @@
-"""What an exception of the user says."""
+"""Messages of exceptions."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from __future__ import annotations
 def message_of(error: BaseException) -> str:
     try:
         return str(error)
-    # User code may fail here, too.
+    # ``__str__`` is user code and may fail.
     except Exception as failure:
         return f"{type(error).__name__}, whose text cannot be made: {type(failure).__name__}"

@@ -1,4 +1,4 @@
-"""What a function answered, as values of the assets it makes."""
+"""Maps a function's result to the assets that it makes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from servo.model.limits import MAPPED_ITEMS_PER_TASK_MAX
 class Outputs:
     # By asset key.
     values: Mapping[str, Any]
-    # What a mapped downstream runs over, as JSON texts; None when the asset yields no items.
+    # The items of a mapped downstream task as JSON texts; None if the asset yields no items.
     items: tuple[str, ...] | None = None
 
 
 def outputs(asset: Asset[..., Any], answer: Any) -> Outputs:
-    """Raises the :class:`Skip` that was answered: it means the same whichever way it leaves the function."""
+    """Raises a :class:`Skip` that was returned, so that returning and raising it mean the same."""
     if isinstance(answer, Skip):
         raise answer
     if asset.settings.yields_items:
@@ -47,7 +47,7 @@ def _items(asset: Asset[..., Any], answer: Any) -> tuple[Any, ...]:
 
 
 def _json(asset: Asset[..., Any], at: int, item: Any) -> str:
-    """As it travels to the task that gets it."""
+    """The item as it is sent to its task."""
     try:
         return json.dumps(item)
     except (TypeError, ValueError, RecursionError) as error:
@@ -74,12 +74,12 @@ def _several(asset: Asset[..., Any], answer: Any) -> dict[str, Any]:
 
 
 def _key(keys: Sequence[str], name: object) -> object:
-    """The only output that is called so; what means none or several stays what it is."""
+    """The only output of this name; an unknown or ambiguous name is returned unchanged."""
     found = [key for key in keys if name in (key, key.rpartition("/")[2])]
     return found[0] if len(found) == 1 else name
 
 
 def _display_names(keys: Sequence[str]) -> list[str]:
-    """By their names as far as those tell them apart."""
+    """Names without namespace where they are unique."""
     names = [key.rpartition("/")[2] for key in keys]
     return [name if names.count(name) == 1 else key for key, name in zip(keys, names, strict=True)]

@@ -1,7 +1,7 @@
-"""Checks before and after user code, and what they mean for the output.
+"""Checks before and after user code, and their effect on the output.
 
-Whether all of them can be run here is known before user code begins: nothing is skipped, and nothing fails after an
-hour for a package that was missing all the time.
+Before user code begins, all checks are known to be executable here: none is skipped, and none fails
+after an hour because a package is missing.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _TIMEOUT_SECONDS = 300.0
 
 
 class CannotCheck(ServoError):
-    """A check that cannot be run, which is for its author or the worker's owner to mend."""
+    """A check cannot be executed; its author or the worker's operator must fix it."""
 
 
 class Gating(Enum):
-    """What the checks mean for the output."""
+    """The effect of the checks on the output."""
 
     ALLOW = 1
     # A check of severity error failed; the run is flagged.
     WARN = 2
     # A critical check failed; the task fails.
     BLOCK = 3
-    # A critical check failed; the output waits for a decision.
+    # A critical check failed; the output goes into quarantine.
     QUARANTINE = 4
 
 
@@ -50,11 +50,11 @@ class CheckResult:
     name: str
     outcome: CheckOutcome
     severity: Severity
-    # The check itself broke, rather than the data.
+    # The check itself failed to run, rather than the data failing the check.
     errored: bool = False
     phase: Phase = "post"
     seconds: float = 0.0
-    # Its thread may still be busy.
+    # Its thread may still run.
     timed_out: bool = False
 
     @property
@@ -64,7 +64,7 @@ class CheckResult:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a parameter gets; of several partitions a mapping from each to its value."""
+    """The value of a parameter; for several partitions a mapping from each to its value."""
 
     value: Any
     several: bool = False
@@ -75,7 +75,9 @@ class Read:
 
 
 def prepare(checks: Iterable[Check], parameters: Sequence[str]) -> None:
-    """Raises :class:`CannotCheck` for the first check that could not be run. ``parameters`` are what is read."""
+    """Raises :class:`CannotCheck` for the first check that cannot be executed. ``parameters`` are
+    the names of the inputs.
+    """
     for check in checks:
         what = f"the check `{check.name}`"
         try:
@@ -89,7 +91,7 @@ def prepare(checks: Iterable[Check], parameters: Sequence[str]) -> None:
 
 
 def prepare_pre(check: Check, parameters: Sequence[str]) -> None:
-    """What is known as soon as the asset is defined."""
+    """The part that is known as soon as the asset is defined."""
     if check.phase != "pre":
         return
     what, names = f"the check `{check.name}`", ", ".join(parameters)
@@ -116,7 +118,7 @@ def run_post(check: Check, value: Any, now: datetime, previous_rows: int | None 
 
 
 def gating(results: Iterable[CheckResult], *, quarantine: bool) -> Gating:
-    """What fails before user code leaves no output that could wait for a decision."""
+    """A failure before user code blocks, because there is no output to quarantine."""
     failed = [result for result in results if not result.passed]
     if any(result.severity == "critical" and result.phase == "pre" for result in failed):
         return Gating.BLOCK
@@ -127,7 +129,7 @@ def gating(results: Iterable[CheckResult], *, quarantine: bool) -> Gating:
 
 
 def blocking(results: Iterable[CheckResult]) -> str:
-    """The critical checks that failed, for people."""
+    """The critical checks that failed, as text."""
     failed = [check for check in results if not check.passed and check.severity == "critical"]
     return "; ".join(f"the check `{check.name}` failed: {check.outcome.message}".rstrip(": ") for check in failed)
 
@@ -155,7 +157,7 @@ def _whole(read: Read) -> Any:
 
 
 def _arguments(function: Callable[..., Any], parameters: Sequence[str]) -> dict[str, str] | None:
-    """Its own parameters to those of the asset: by name, or the only one to the only one."""
+    """Maps the function's parameters to the asset's: by name, or if each has exactly one."""
     wanted = inspect.signature(function).parameters
     needed = [name for name, each in wanted.items() if each.default is inspect.Parameter.empty]
     if all(name in parameters for name in needed):
@@ -174,7 +176,7 @@ def _run(check: Check, look: Callable[[], CheckOutcome]) -> CheckResult:
     except DeadlinePassed as late:
         errored = timed_out = True
         found = CheckOutcome(False, str(late), metadata={"timeout": "true"})
-    # Whatever it is, a SystemExit too: it came from the check.
+    # Everything, SystemExit included, because it came from the check.
     except BaseException as error:
         errored = True
         found = CheckOutcome(False, f"the check broke: {type(error).__name__}: {message_of(error)}")

@@ -1,6 +1,7 @@
-"""Values as tables: lists of mappings, mappings of columns, Arrow tables, and frames of pandas and polars.
+"""Values as tables: lists of mappings, mappings of columns, Arrow tables, and frames of pandas and
+polars.
 
-None of those packages is imported here before a value of theirs is there, or a check needs Arrow.
+None of those packages is imported before a value of it exists, or a check needs Arrow.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _CLASSES: dict[tuple[str, str], Kind] = {
 
 
 def kind_of(value: Any) -> Kind | None:
-    """By its class's name, so that nothing has to be imported to say no."""
+    """Compares the class's name, so that no package has to be imported."""
     return kind_of_class(type(value))
 
 
@@ -42,7 +43,7 @@ def row_count(value: Any) -> int:
 
 
 def column(value: Any, name: str) -> list[Any]:
-    """With ``None`` for every empty cell, whatever the package says for it."""
+    """The cells of a column, with ``None`` for every null, independent of the package."""
     kind = kind_of(value)
     if kind is not None:
         return _frame_column(value, kind, name)
@@ -64,17 +65,18 @@ def null_count(value: Any, name: str) -> int:
 
 
 def repeated_rows(value: Any, names: Sequence[str]) -> int:
-    """How many rows have the same in these columns as another before them."""
+    """The number of rows whose values in these columns occur in an earlier row."""
     columns = _arrow_columns(value, names)
     if columns is None:
         keys = list(zip(*(column(value, name) for name in names), strict=True))
         return len(keys) - len(_different(keys))
-    # Merging what several threads found of mostly different rows takes longer than finding it.
+    # Single-threaded, because merging the groups of several threads takes longer when most rows
+    # differ.
     return int(columns.num_rows - columns.group_by(list(names), use_threads=False).aggregate([]).num_rows)
 
 
 def _different(keys: list[tuple[Any, ...]]) -> set[Any]:
-    """Lists and mappings in cells have no hash; equal ones of data are written the same."""
+    """Lists and mappings have no hash; equal data has equal text."""
     try:
         return set(keys)
     except TypeError:
@@ -82,7 +84,7 @@ def _different(keys: list[tuple[Any, ...]]) -> set[Any]:
 
 
 def newest_of(value: Any, name: str) -> list[Any]:
-    """Cells of a column, the newest among them. Of times in a frame it is the only one."""
+    """Cells of a column including the newest; only the newest for times in a frame."""
     columns = _arrow_columns(value, [name])
     if columns is not None:
         import pyarrow
@@ -117,7 +119,7 @@ def arrow(value: Any) -> Any:
 
 
 def as_kind(value: Any, wanted: Kind | None) -> Any:
-    """A frame or table as the kind that a function asks for; everything else stays what it is."""
+    """Converts a frame or table to the wanted kind; other values are returned unchanged."""
     found = kind_of(value)
     if wanted is None or found is None or found == wanted:
         return value
@@ -140,7 +142,9 @@ def of_arrow(table: Any, kind: Kind) -> Any:
 
 
 def _arrow_columns(value: Any, names: Sequence[str]) -> Any:
-    """Of a frame, to be counted without an object per cell; None for no frame, or what Arrow has no type for."""
+    """The columns of a frame, for counting without an object per cell; None for other values and
+    for types that Arrow lacks.
+    """
     kind = kind_of(value)
     if kind is None:
         return None
@@ -153,7 +157,7 @@ def _arrow_columns(value: Any, names: Sequence[str]) -> Any:
         chosen = arrow(value.select(list(names)) if kind != "pandas" else value[list(names)])
     except pyarrow.ArrowException:
         return None
-    # Arrow groups by values only, not by lists of them.
+    # Arrow cannot group by nested values.
     nested = any(pyarrow.types.is_nested(field.type) for field in chosen.schema)
     return None if nested else chosen
 
@@ -167,12 +171,12 @@ def _frame_column(value: Any, kind: Kind, name: str) -> list[Any]:
         case "polars":
             return list(series.to_list())
         case "pandas":
-            # What pandas means by an empty cell depends on the column's type.
+            # The representation of nulls in pandas depends on the column's type.
             return list(series.astype(object).where(series.notna(), None))
 
 
 def check_names(names: Sequence[str]) -> None:
-    """What has a name twice can be written and never be read again."""
+    """Refuses duplicate names, because such a file could be written but not read."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise InvalidValue(f"there are several columns `{twice[0]}`; give each a name of its own")
@@ -185,7 +189,7 @@ def _check_texts(names: Iterable[object]) -> None:
 
 
 def _check_polars(value: Any) -> None:
-    """Polars gives Arrow the addresses of Python objects as if those were the data."""
+    """Refuses columns of Python objects, because polars would pass their addresses to Arrow as data."""
     for name, kind in value.schema.items():
         if str(kind).startswith("Object"):
             raise InvalidValue(f"the column `{name}` holds Python objects; give it a type that Polars knows")

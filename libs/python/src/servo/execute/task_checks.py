@@ -1,7 +1,7 @@
-"""The checks of a task: those of its own asset, and those of what it makes besides.
+"""The checks of a task: those of its asset, and those of its further outputs.
 
-A task has one list. What looks at a further output carries the output's name before a dot, ``high.row_count``, and is
-found by it again wherever it is run.
+A task has one list of checks. The check of a further output has the output's name and a dot as
+prefix, as in ``high.row_count``, by which the output is found when the check runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from servo.errors import InvalidValue
 
 
 def attached(functions: Iterable[CheckFunction[..., Any]]) -> dict[str, list[Check]]:
-    """By the asset that each names as its target."""
+    """Checks by the key of their target asset."""
     found: dict[str, list[Check]] = {}
     for function in functions:
         for target in function.targets:
@@ -26,7 +26,7 @@ def attached(functions: Iterable[CheckFunction[..., Any]]) -> dict[str, list[Che
 
 
 def checks_of(asset: Asset[..., Any], others: Mapping[str, Sequence[Check]]) -> list[Check]:
-    """``others`` are the attached ones."""
+    """``others`` are the attached checks."""
     first = asset.outputs[0]
     own = _joined([*_listed(asset.settings.checks), *_listed(first.checks)], others.get(str(asset.key), ()))
     for output in asset.outputs[1:]:
@@ -46,7 +46,7 @@ def _listed(given: object) -> tuple[Check | CheckFunction[..., Any], ...]:
 
 
 def _joined(given: Iterable[Check | CheckFunction[..., Any]], others: Iterable[Check]) -> list[Check]:
-    """One that is both listed and attached is one check."""
+    """A check that is both listed and attached counts once."""
     own = [each.check if isinstance(each, CheckFunction) else each for each in given]
     return [*own, *(each for each in others if each not in own)]
 

@@ -1,1 +1,1 @@
-"""Runs without a server: the planner's choice and the scheduler's fold, in one process, over values in memory."""
+"""Runs without a server: the planner's selection and the scheduler's fold in one process, with values in memory."""

@@ -1,7 +1,9 @@
-"""Which partitions of the selected assets a run is about: ``services/planner/src/core/choose.rs``.
+"""Chooses the partitions of the selected assets for a run, like
+``services/planner/src/core/choose.rs``.
 
-What the caller names applies to every asset whose partitions it fits. The others follow through their mappings: first
-upwards, an asset making what its selected readers read, then downwards, an asset making what reads something made.
+The caller's partitions apply to every asset that they fit. The others follow through their
+mappings: first upwards, where an asset makes what its selected readers read, then downwards, where
+an asset makes the partitions that read something made.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ class _Chooser:
                 try:
                     partitioning.check(key, self.moment)
                 except InvalidValue as fault:
-                    # What at least looks right says more than what does not.
+                    # A fault of a key with the right shape is more helpful than one about the
+                    # shape.
                     refusal = fault if refusal is None or partitioning.has_shape_of(key) else refusal
                 else:
                     fits = True
@@ -93,7 +96,7 @@ class _Chooser:
         return chosen, refused
 
     def _read_by_readers(self, asset: int, chosen: dict[int, set[PartitionKey]]) -> set[PartitionKey] | None:
-        """What the selected readers of an asset read of it; ``None`` without such a reader."""
+        """The partitions that selected readers of an asset read; ``None`` without such a reader."""
         up = self.deployed.partitionings[asset]
         read: set[PartitionKey] | None = None
         for reader, keys in chosen.items():
@@ -108,7 +111,7 @@ class _Chooser:
         return read
 
     def _readers_of_made(self, asset: int, chosen: dict[int, set[PartitionKey]]) -> set[PartitionKey] | None:
-        """What of an asset reads something that is made; ``None`` when it reads everything or nothing of it."""
+        """The partitions of an asset that read something made; ``None`` if it reads everything or nothing of it."""
         down = self.deployed.partitionings[asset]
         readers: set[PartitionKey] | None = None
         for link in self.deployed.task_links(asset):

@@ -1,4 +1,4 @@
-"""A checked manifest with what planning looks up again and again."""
+"""A checked manifest with indexes for planning."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from servo.model.partitioning import Partitioning
 @dataclass(frozen=True, slots=True)
 class Deployed:
     checked: Checked
-    # For each asset with a task the assets that the task makes, itself first.
+    # For each asset with a task, the assets that the task makes, itself first.
     members: dict[int, list[int]]
-    # The assets with tasks, each after those it reads.
+    # The assets with tasks, in topological order.
     order: list[int]
 
     @classmethod
@@ -44,12 +44,12 @@ class Deployed:
         return self.checked.manifest.assets[asset].key
 
     def task_links(self, maker: int) -> Iterator[Link]:
-        """Everything that the task of this asset reads."""
+        """All dependencies of this asset's task."""
         for member in self.members.get(maker, ()):
             yield from self.checked.links[member]
 
     def select(self, expressions: Sequence[str]) -> list[int]:
-        """The assets whose tasks the selection asks for. Sources never have one."""
+        """The assets whose tasks are selected. Sources have none."""
         if not expressions:
             raise InvalidValue("the selection is empty; name assets, or `*` for all")
         assets = self.checked.manifest.assets
@@ -67,7 +67,7 @@ class Deployed:
         return makers
 
     def _upstream(self, asset: int) -> list[str]:
-        """One that is made by another's task reads what that task reads, unless it says more."""
+        """An asset that another's task makes has that task's dependencies in addition to its own."""
         links = self.checked.links[asset] or self.checked.links[self.makers[asset]]
         return sorted({self.name(link.upstream) for link in links})
 

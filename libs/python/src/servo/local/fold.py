@@ -1,6 +1,6 @@
-"""How tasks move: ``services/scheduler/src/core``, as far as it goes without workers, leases and cancelling.
+"""The states of tasks: ``services/scheduler/src/core`` without workers, leases and cancelling.
 
-The scenario files under ``tests/scenarios`` tell both the same stories.
+The scenario files under ``tests/scenarios`` test both implementations.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from servo.model.ids import attempt_id, dispatch_id
 from servo.model.retry import RetryPolicy
 from servo.model.task_key import TaskKey
 
-# A task that was given back is offered again after this.
+# The delay before an interrupted task is offered again.
 _INTERRUPTED_DELAY_MS = 1_000
 
 
@@ -47,7 +47,7 @@ class RunState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    # How many items it yields, when it does.
+    # The number of items, if the asset yields items.
     items: int = 0
     quarantined: bool = False
 
@@ -72,14 +72,14 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Given back: no failure."""
+    """The attempt was returned, which does not count as a failure."""
 
 
 Outcome = Succeeded | Skipped | CheckFailed | Failed | Interrupted
 
 
 class TaskRef(NamedTuple):
-    """A task by its place in the plan, or one child of a mapped task."""
+    """The address of a task in its run: its ordinal and, for a mapped task, its map index."""
 
     ordinal: int
     item: int | None = None
@@ -100,7 +100,7 @@ class TaskRow:
     attempt: int = 0
     attempt_id: str = ""
     failures: int = 0
-    # How long a task in RETRY_WAIT waits.
+    # The delay of a task in RETRY_WAIT.
     delay_ms: int = 0
 
 
@@ -109,12 +109,13 @@ class Run:
     run_id: str
     tasks: Sequence[FoldTask]
     rows: dict[TaskRef, TaskRow] = field(default_factory=dict)
-    # Of the failed task that stands first in the plan: its place, its key and what it said.
+    # The ordinal of the first failed task in plan order, and the text of its error.
     error: tuple[int, str] | None = None
     _items: dict[int, int] = field(default_factory=dict)
     _quarantined: set[int] = field(default_factory=set)
     _waiters: dict[int, list[int]] = field(default_factory=dict)
-    # How upstreams and children ended, as counts: one end costs the same for a join of ten thousand as for a chain.
+    # Final states of upstreams and children, as counts, so that the end of a task costs the same in
+    # a join of ten thousand tasks as in a chain.
     _upstreams: dict[int, Counter[TaskState]] = field(default_factory=dict)
     _children: dict[int, Counter[TaskState]] = field(default_factory=dict)
     _counts: Counter[TaskState] = field(default_factory=Counter)
@@ -137,7 +138,7 @@ class Run:
         return RunState.FAILED if self._counts[TaskState.FAILED] else RunState.SUCCEEDED
 
     def ready(self) -> TaskRef | None:
-        """The first task that may start."""
+        """The first task that is ready."""
         while self._ready:
             ordinal, item = self._ready[0]
             ref = TaskRef(ordinal, None if item < 0 else item)
@@ -147,7 +148,7 @@ class Run:
         return None
 
     def waiting(self) -> TaskRef | None:
-        """The task whose next try is due first."""
+        """The task whose retry is due first."""
         slots = [ref for ref, row in self.rows.items() if row.state is TaskState.RETRY_WAIT]
         return min(slots, key=lambda ref: (self.rows[ref].delay_ms, _place(ref)), default=None)
 
@@ -197,7 +198,7 @@ class Run:
     def _fail(self, ref: TaskRef, reason: str, message: str) -> None:
         self._step(ref, TaskState.FAILED, reason)
         error = ref.ordinal, f"{self.key(ref)}: {message}"
-        # Of several the least is told, so that the order in which tasks fail does not show.
+        # The least error wins, so that the result does not depend on the order of failures.
         self.error = error if self.error is None else min(error, self.error)
 
     def _wait(self, ref: TaskRef, reason: str, delay_ms: int) -> None:
@@ -219,7 +220,9 @@ class Run:
             heapq.heappush(self._ready, _place(ref))
 
     def _settle(self, first: TaskRef) -> None:
-        """Tells everybody who waits for this task, and for those that end by it, and so on; without recursion."""
+        """Updates all tasks that wait for this one, and those that wait for them; iteratively,
+        because chains can be long.
+        """
         ended = [first]
         while ended:
             ref = ended.pop()
@@ -239,7 +242,8 @@ class Run:
         if self.rows[ref].state is not TaskState.BLOCKED or ordinal in self._children:
             return []
         states = self._upstreams[ordinal]
-        # A failed or skipped upstream decides at once, because nothing the others do can outweigh it.
+        # A failed or skipped upstream decides at once, because the other upstreams cannot change
+        # the result.
         if states[TaskState.FAILED] or states[TaskState.SKIPPED]:
             self._step(ref, TaskState.SKIPPED, "UPSTREAM_NOT_SUCCEEDED")
             return [ref]
@@ -254,7 +258,7 @@ class Run:
         return []
 
     def _map(self, parent: int, count: int) -> list[TaskRef]:
-        """Makes a child for every item. Without items there is nothing to do, which is done."""
+        """Creates a child for every item. A mapped task without items succeeds at once."""
         if count == 0:
             self._step(TaskRef(parent), TaskState.SUCCEEDED, "CHILDREN_ENDED")
             return [TaskRef(parent)]

@@ -1,4 +1,4 @@
-"""Sources that stand for what is read and not run: assets that definitions name, and given inputs."""
+"""Sources for inputs that are read but not run: assets that definitions refer to, and given inputs."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def _keys(definition: Definition) -> list[AssetKey]:
 
 
 def _named(listed: Iterable[Definition]) -> Iterator[Named]:
-    """The assets that definitions name as objects rather than by key."""
+    """The assets that definitions refer to as objects rather than by key."""
     for each in listed:
         if not isinstance(each, Asset):
             continue
         deps = each.settings.deps
-        # What is wrong with them is told with everything else.
+        # Invalid values are reported later with all other faults.
         listed = deps.values() if isinstance(deps, Mapping) else deps if isinstance(deps, Sequence | Set) else ()
         for dependency in listed:
             upstream = dependency.asset if isinstance(dependency, In) else dependency

@@ -1,7 +1,7 @@
-"""``servo.materialize``: a graph of assets, run in this process without a server.
+"""``servo.materialize``: runs a graph of assets in this process, without a server.
 
-The planner's choice of partitions, the scheduler's order, retries, skips and fan-out, the worker's way to call a
-function; only the store is a dictionary.
+Uses the planner's choice of partitions, the scheduler's order, retries, skips and fan-out, and the
+worker's way to call a function; only the storage is a dictionary.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ def materialize(
     sleep: Callable[[float], None] | None = None,
     raise_on_error: bool = True,
 ) -> MaterializeResult:
-    """Runs what ``definitions`` (assets, or modules full of them) define, as far as ``selection`` says.
+    """Runs ``definitions`` (assets, or modules that define them), limited to ``selection``.
 
-    ``inputs`` stand for what is not run here: a value, or a function from partition to value; one for what runs, or for
-    what nothing reads, is refused. ``secrets`` are values by
-    name, of which each asset gets those that it names. Retries follow each other at once unless ``sleep`` is given.
-    With ``raise_on_error`` a failed run raises :class:`~servo.local.result.RunFailed`; the result is in it.
+    ``inputs`` are values of assets that are not run here: a value, or a function from partition to
+    value. An input for an asset that runs, or that nothing reads, is refused. ``secrets`` are
+    values by name; each asset gets those that it declares. Retries follow at once unless ``sleep``
+    is given. With ``raise_on_error`` a failed run raises :class:`~servo.local.result.RunFailed`,
+    which has the result.
 
-    Values go through the formats that a worker stores them in, and items through JSON: each reader has its own. A
-    function with a ``timeout`` runs in a thread; one that takes longer fails as on a worker, but cannot be ended: what
-    it still does, it does beside the rest. Memory limits and processes are a worker's alone.
+    Values pass through the formats in which a worker stores them, and items through JSON, so each
+    reader has its own copy. A function with a ``timeout`` runs in a thread; if it takes longer it
+    fails as on a worker, but the thread cannot be ended and continues in the background. Memory
+    limits and separate processes exist on workers only.
     """
     listed = list(_flat(definitions))
     project = Project.of([*listed, *implicit_sources(listed, inputs or ())])
@@ -88,8 +90,9 @@ def _flat(definitions: Iterable[Definition | ModuleType]) -> Iterable[Definition
 
 
 def _check_inputs(given: Mapping[str, Any], deployed: Deployed, tasks: Sequence[PlannedTask]) -> None:
-    """A value that would not be used is a test that does not test what it says. Of what has partitions, it may stand
-    for those that are not run."""
+    """Refuses unused values, because such a test would not test what it seems to. For a partitioned
+    asset, a value may cover the partitions that are not run.
+    """
     whole = {task.asset for task in tasks if deployed.partitionings[task.asset] is None}
     made = {deployed.name(member) for maker in whole for member in deployed.members[maker]}
     read = {deployed.name(link.upstream) for maker in deployed.members for link in deployed.task_links(maker)}
@@ -105,7 +108,7 @@ def _key(asset: str | Asset[..., Any] | Source | Output) -> str:
 
 
 def _full_keys(given: Mapping[str, Any], project: Project) -> dict[str, Any]:
-    """A name without its namespace means the asset of that name."""
+    """A name without namespace means the asset of that name."""
     keys: dict[str, AssetKey] = {source.key.name: source.key for source in project.sources}
     keys.update({output.key.name: output.key for asset in project.assets for output in asset.outputs})
     return {key if "/" in key else str(keys.get(key, key)): value for key, value in given.items()}

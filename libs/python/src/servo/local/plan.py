@@ -1,4 +1,4 @@
-"""From a wish to tasks in order: ``services/planner/src/core/plan``."""
+"""Expands a request into tasks in order, like ``services/planner/src/core/plan``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .deployed import Deployed
 class Input:
     asset_key: str
     parameter: str
-    # None for an asset in one piece.
+    # None for an unpartitioned asset.
     partitions: tuple[PartitionKey, ...] | None
-    # The function gets one value rather than one per partition.
+    # Whether the function gets one value instead of one per partition.
     single: bool
     optional: bool
     mapped: bool
@@ -35,7 +35,7 @@ class Input:
 class PlannedTask:
     key: TaskKey
     asset: int
-    # Places of the tasks that must succeed first.
+    # Ordinals of the tasks that must succeed first.
     upstream: tuple[int, ...]
     inputs: tuple[Input, ...]
     mapped_over: int | None
@@ -44,7 +44,7 @@ class PlannedTask:
 def plan(
     deployed: Deployed, expressions: Sequence[str], partitions: PartitionChoice | None, moment: Moment
 ) -> list[PlannedTask]:
-    """In topological order, ties broken by task key."""
+    """The tasks in topological order, ties broken by task key."""
     chosen = choose(deployed, deployed.select(expressions), partitions, moment)
     count = sum(len(keys) for keys in chosen.values())
     if count > TASKS_PER_RUN_MAX:
@@ -61,7 +61,7 @@ def plan(
 
 
 class _Draft:
-    """A task that names others by their keys."""
+    """A task that refers to others by key."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _Draft:
             )
 
     def _read(self, link: Link) -> list[PartitionKey] | None:
-        """The partitions that a link reads; ``None`` of an asset in one piece."""
+        """The partitions that a link reads; ``None`` for an unpartitioned asset."""
         up = self.deployed.partitionings[link.upstream]
         if link.mapping is None or up is None:
             return None

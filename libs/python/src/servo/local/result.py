@@ -1,4 +1,4 @@
-"""What a run without a server did."""
+"""The result of a run without a server."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class TaskResult:
 @dataclass(frozen=True, slots=True)
 class MaterializeResult:
     state: RunState
-    # In the plan's order, children behind their parents.
+    # In plan order, children after their parents.
     tasks: Sequence[TaskResult]
     error: str
     values: Mapping[tuple[str, PartitionKey | None], Any]
-    # A check of severity error failed somewhere.
+    # Whether a check of severity error failed.
     flagged: bool
 
     @property
@@ -53,14 +53,14 @@ class MaterializeResult:
         return [task for task in self.tasks if task.state is TaskState.FAILED]
 
     def task(self, key: str) -> TaskResult:
-        """By its key, with or without ``:materialize``."""
+        """Finds a task by its key, with or without ``:materialize``."""
         for task in self.tasks:
             if key in (task.key, task.key.removesuffix(":materialize")):
                 return task
         raise KeyError(f"there was no task `{key}`; there were {', '.join(task.key for task in self.tasks)}")
 
     def value(self, asset: str | Asset[..., Any] | Output, partition: PartitionKey | str | None = None) -> Any:
-        """What was made of an asset, or of one of its partitions."""
+        """The value of an asset, or of one of its partitions."""
         key = asset if isinstance(asset, str) else str(asset.key)
         wanted = key, PartitionKey.parse(partition) if isinstance(partition, str) else partition
         if wanted not in self.values:

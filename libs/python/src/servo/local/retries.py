@@ -1,4 +1,4 @@
-"""An asset's retry policy with every default filled in, as plans have it."""
+"""An asset's retry policy with defaults filled in, as in plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls the functions of a plan one after the other and folds what comes of them."""
+"""Calls the functions of a plan one after the other and folds their outcomes."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from .result import MaterializeResult, TaskResult
 from .retries import retry_policy
 from .values import Load, Stored, Values
 
-# A run without a server belongs to nobody; its ids only have to be stable.
+# A local run has no tenant; its ids only have to be stable.
 _SECRET = bytes(32)
 
 
 @dataclass(slots=True)
 class _Attempts:
-    """What the attempts of one task left behind."""
+    """The result of one task's attempts."""
 
     error: AttemptError | None = None
     attempted: AttemptState = field(default_factory=AttemptState)
@@ -66,7 +66,7 @@ class Runner:
         self.values = Values(given, _loads(project))
         self.config, self.secrets, self.now, self.sleep = config, secrets, now, sleep
         self.attempts: dict[TaskRef, _Attempts] = {}
-        # As JSON texts, which is how they reach a worker.
+        # As JSON texts, the form in which a worker gets them.
         self.items: dict[int, tuple[str, ...]] = {}
         folded = [
             FoldTask(task.key, task.upstream, task.mapped_over, retry_policy(manifest.assets[task.asset]))
@@ -117,10 +117,10 @@ class Runner:
             stored = work() if seconds is None else within(seconds, work, f"task-{asset.key}")
         except Skip as skip:
             return Skipped(skip.reason)
-        # Somebody at the keyboard, who means all of it.
+        # Ctrl-C ends the whole run.
         except KeyboardInterrupt:
             raise
-        # What user code raises to end the program ends its task.
+        # An exception such as SystemExit fails the task, not the process.
         except BaseException as error:
             retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
             attempts_of_task.error = describe(error, retry, asset.location)
@@ -140,11 +140,11 @@ class Runner:
     def _carry_out(
         self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempted: AttemptState
     ) -> dict[str, Stored]:
-        """What it made, as it would lie in a store; nothing of it counts before somebody keeps it."""
-        # A worker reads them before it looks at anything else.
+        """Runs user code and returns its stored outputs; they count once :meth:`_keep` is called."""
+        # First, because a worker reads secrets before anything else.
         context = replace(context, secrets=self._secrets(asset))
         checks, quarantine = checks_of(asset, self.attached), asset.settings.quarantine
-        # There never is a version before.
+        # A local run never has a previous version.
         prepare(checks, [each.parameter for each in planned.inputs])
         require_for_outputs(asset)
         inputs = self._inputs(ref, asset, planned)
@@ -156,7 +156,7 @@ class Runner:
         return {key: Stored.of(value, ios[key]) for key, value in attempted.made.values.items()}
 
     def _secrets(self, asset: Asset[..., Any]) -> dict[str, str]:
-        """Those that it names, and no others: a worker has none besides."""
+        """Only the declared secrets, because a worker passes no others."""
         for secret in asset.settings.secrets:
             if secret.name not in self.secrets:
                 raise SecretMissing(
@@ -182,7 +182,7 @@ class Runner:
             self._reserve_items(ref.ordinal, len(made.items))
 
     def _reserve_items(self, over: int, count: int) -> None:
-        """A mapped asset is the list of what is made of the items, be there none."""
+        """Creates the lists for the values of mapped tasks, also for zero items."""
         for task in self.tasks:
             if task.mapped_over == over:
                 for output in self.assets[str(task.key.asset)].outputs:
@@ -209,7 +209,7 @@ class Runner:
 
 
 def _check_size(items: Sequence[str]) -> None:
-    """What a worker could not report fails here with the same words."""
+    """Fails with the same error for items that a worker could not report."""
     mapped = event_execution_pb2.MappedItems(count=len(items), items_json=items)
     finish = truncate(Finish(outcome=state_pb2.OUTCOME_SUCCEEDED, items=mapped))
     if finish.HasField("error"):
@@ -221,6 +221,6 @@ def _loads(project: Project) -> dict[str, Load]:
 
 
 def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
-    """As it would arrive at a worker: through JSON."""
+    """Through JSON, as on its way to a worker."""
     plain: dict[str, Any] = json.loads(json.dumps(dict(config)))
     return plain

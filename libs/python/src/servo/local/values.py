@@ -1,5 +1,8 @@
-"""What a run made and what it was given. Readers get values of their own, as from a store: through the same formats,
-so that what a worker could not store fails here too, and what one reader does to its value no other sees."""
+"""The values that a run made or was given.
+
+Readers get copies through the same formats as in storage, so that a value which a worker could not
+store fails here too, and no reader sees another's modifications.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ Load = Callable[[PartitionKey | None], Any]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """One value as it was made, and as it lies in the store."""
+    """A value in memory and in its stored form."""
 
     value: Any
     folder: Memory
-    # None when there is nothing to store.
+    # None if there is nothing to store.
     facts: formats.Stored | None
 
     @classmethod
@@ -44,9 +47,9 @@ class Stored:
 @dataclass(slots=True)
 class Values:
     given: Mapping[str, Given]
-    # Of sources that say how they are loaded.
+    # Loaders of sources, by asset key.
     loads: Mapping[str, Load] = field(default_factory=dict)
-    # What a mapped asset makes is a list, with None where an item made nothing.
+    # The value of a mapped asset is a list, with None where an item made nothing.
     _made: dict[tuple[str, PartitionKey | None], Stored | list[Stored | None]] = field(default_factory=dict)
 
     def keep(self, key: str, partition: PartitionKey | None, stored: Stored, item: int | None) -> None:
@@ -58,18 +61,18 @@ class Values:
             made[item] = stored
 
     def reserve_items(self, key: str, partition: PartitionKey | None, items: int) -> None:
-        """For what will be made of the items, be there none."""
+        """Creates the list for the items' values, also for zero items."""
         self._made[key, partition] = [None] * items
 
     def made(self) -> dict[tuple[str, PartitionKey | None], Any]:
-        """As it was made."""
+        """The values as user code returned them."""
         return {
             key: [each and each.value for each in stored] if isinstance(stored, list) else stored.value
             for key, stored in self._made.items()
         }
 
     def read(self, wanted: Input, kind: tables.Kind | None) -> Any:
-        """One value, or one per partition when the definitions say that there may be several."""
+        """One value, or one per partition if the mapping can give several."""
         if wanted.single and wanted.partitions == ():
             refuse_missing_partition(wanted.asset_key, wanted.parameter, optional=wanted.optional)
             return None
@@ -104,6 +107,6 @@ def _given(given: Given, partition: PartitionKey | None) -> Any:
         return given(partition)
     try:
         return copy.deepcopy(given)
-    # A connection, a lock: there is only the one.
+    # Connections, locks and the like cannot be copied.
     except Exception:
         return given

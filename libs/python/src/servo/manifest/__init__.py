@@ -1,1 +1,1 @@
-"""From definitions to the manifest that the planner takes, byte for byte, or to everything that is wrong with them."""
+"""Definitions to the manifest of the planner, byte for byte, or to all of their faults."""

@@ -1,4 +1,4 @@
-"""Assets and sources as messages."""
+"""Assets and sources as proto messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def maker(
     asset_checks: Sequence[Check],
     entry_points: EntryPoints,
 ) -> manifest_pb2.AssetDefinition:
-    """The output that has the task. ``inputs`` are parameter, upstream key and what is said about it."""
+    """The output that names the task. ``inputs`` are parameter, key of the dependency, and its settings."""
     settings = asset.settings
     message = _described(asset.outputs[0], settings, entry_points)
     module, function = entry_points.of_definition(asset)

@@ -1,4 +1,4 @@
-"""Schedules, sensors and what they run as messages."""
+"""Schedules, sensors and their runs as proto messages."""
 
 from __future__ import annotations
 

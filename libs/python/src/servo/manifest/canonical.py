@@ -1,7 +1,8 @@
-"""The normal order of a manifest, and the canonical JSON of messages.
+"""The normalized order of a manifest, and the canonical JSON of messages.
 
-A message's canonical form is its proto3 JSON with the field names of the proto files, defaults left out, written as
-canonical JSON: the planner arrives at the same bytes, and so at the same digest.
+The canonical form of a message is its proto3 JSON with the field names of the proto files and
+without defaults, written as canonical JSON. The planner computes the same bytes and the same
+digest.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def digest(message: Message) -> str:
 
 
 def normalise(manifest: manifest_pb2.Manifest) -> None:
-    """Sorts every list whose order means nothing, so that equal content has one digest."""
+    """Sorts every list whose order has no meaning, so that equal content has one digest."""
     manifest.assets.sort(key=lambda asset: asset.key)
     manifest.schedules.sort(key=lambda schedule: schedule.name)
     manifest.sensors.sort(key=lambda sensor: sensor.name)
@@ -38,7 +39,7 @@ def _normalise_asset(asset: manifest_pb2.AssetDefinition) -> None:
     asset.dependencies.sort(key=lambda dependency: (dependency.upstream, dependency.parameter))
     asset.checks.sort(key=lambda check: check.name)
     asset.secrets.sort(key=lambda secret: secret.name)
-    # Touching a message that is not there would bring it into being.
+    # Guarded, because accessing a missing submessage would create it.
     if asset.HasField("partitions"):
         asset.partitions.dimensions.sort(key=lambda dimension: dimension.name)
     for dependency in asset.dependencies:

@@ -1,4 +1,4 @@
-"""Checks as messages."""
+"""Checks as proto messages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How a worker finds again what the code defines: a module, and a name at its top.
+"""Entry points: the module and module-level name by which a worker finds a definition.
 
-What has no such place cannot be found: a function inside another one, for instance, or one under a name that now means
+Some definitions have none, such as a function inside another one, or one whose name now refers to
 something else.
 """
 
@@ -18,20 +18,21 @@ Place = tuple[str, str]
 
 
 class Defined(Protocol):
-    """An asset, a check, a sensor."""
+    """An asset, a check or a sensor."""
 
     function: Callable[..., Any]
 
 
 class EntryPoints:
-    """``importable`` refuses what only this process has; a run without a server needs no such thing. ``places`` says
-    where definitions stand that have other names than their functions."""
+    """``importable`` refuses definitions that exist in this process only; local runs accept them.
+    ``places`` has the entry points of definitions whose names differ from their functions'.
+    """
 
     def __init__(self, *, importable: bool, places: Mapping[int, Place] | None = None) -> None:
         self._importable, self._places = importable, places or {}
 
     def of_definition(self, definition: Defined) -> Place:
-        """``total = asset(name="total")(add)`` is found as ``total``: ``add`` stays the plain function it is."""
+        """``total = asset(name="total")(add)`` is found as ``total``, because ``add`` remains the plain function."""
         place = _place(definition.function)
         if not self._importable or _found(place) is definition:
             return place
@@ -51,12 +52,12 @@ class EntryPoints:
         return self._importable
 
     def io(self, given: Io, *needed: str) -> str:
-        """Its name. ``needed`` are the methods it must have: store and load, unless said otherwise."""
+        """The io's name. ``needed`` are the methods that it must have, by default store and load."""
         name = io_name(given)
         if self._importable and is_custom(name):
             try:
                 found = custom(name, *needed)
-            # Importing is running code of the user.
+            # Importing executes user code.
             except Exception as error:
                 words = str(error) if isinstance(error, CannotStore) else f"io `{name}` cannot be imported: {error}"
                 raise InvalidValue(f"{words}; it must stand at the top of a module that is deployed") from error

@@ -1,4 +1,4 @@
-"""Everything that is wrong with a project, told at once, each fault with the place in the user's code."""
+"""Faults of a project, reported together, each with its location in the user's code."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from servo.errors import ServoError
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    # The field of the manifest, as the planner would name it.
+    # The field of the manifest, as in the planner's errors.
     path: str
     sentence: str
-    # The definition's key or name, and where it stands.
+    # The definition's key or name, and its location.
     subject: str = ""
     location: Location | None = None
 
@@ -24,7 +24,7 @@ class Fault:
 
 
 class ManifestInvalid(ServoError):
-    """Definitions of which no manifest can be made."""
+    """The definitions have faults, so that there is no manifest."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
@@ -32,6 +32,6 @@ class ManifestInvalid(ServoError):
 
 
 def _field(fault: Fault) -> str:
-    """The path without the definition's place in the manifest, which means nothing to its author."""
+    """The path without the definition's index in the manifest, which means nothing to its author."""
     _, dot, field = fault.path.partition("].")
     return f"{field} " if dot and fault.subject else ""

@@ -1,4 +1,4 @@
-"""What each asset reads: its parameters and its ``deps``, joined to keys."""
+"""The dependencies of each asset: its parameters and its ``deps``, resolved to keys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Names:
             self._by_name[key.name].append(key)
 
     def find(self, namespace: str, name: str) -> AssetKey:
-        """In the same namespace, or the only one of that name."""
+        """Finds an asset in the same namespace, or the only one of that name."""
         found = self._by_name.get(name, [])
         here = [key for key in found if key.namespace == namespace]
         if len(here or found) == 1:
@@ -41,7 +41,7 @@ class Names:
 
 
 def inputs(asset: Asset[..., Any], names: Names) -> list[tuple[str, str, In]]:
-    """Parameter (empty for order without data), upstream key and what is said about it."""
+    """Parameter (empty for dependencies without data), key of the dependency, and its settings."""
     parameters = {name: each for name, each in asset.parameters.items() if name != CONTEXT}
     given, order = declared(asset)
     for name, parameter in parameters.items():
@@ -58,7 +58,7 @@ def inputs(asset: Asset[..., Any], names: Names) -> list[tuple[str, str, In]]:
 
 
 def declared(asset: Asset[..., Any]) -> tuple[dict[str, In], list[In]]:
-    """What ``deps`` says, by parameter, and what only has to be there first."""
+    """The ``deps`` by parameter, and those that only define an order."""
     deps, parameters = asset.settings.deps, asset.parameters
     if isinstance(deps, Mapping):
         takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters.values())
@@ -72,7 +72,7 @@ def declared(asset: Asset[..., Any]) -> tuple[dict[str, In], list[In]]:
     if isinstance(deps, str) or not isinstance(deps, Sequence | Set):
         kind = "text" if isinstance(deps, str) else type(deps).__name__
         raise InvalidValue(f"deps is one {kind}; write a list, or a mapping from parameter to asset")
-    # An asset in the list that is called like a parameter is what the parameter reads.
+    # An asset in the list with the name of a parameter is that parameter's input.
     listed = [as_input(each) for each in deps]
     read = {each.key.rpartition("/")[2]: each for each in listed}
     named = {name: each for name, each in read.items() if name in parameters}

@@ -1,4 +1,4 @@
-"""From a project to its manifest, or to everything that is wrong with it."""
+"""Builds the manifest of a project, or reports all of its faults."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Writer:
     project: Project
     entry_points: EntryPoints
     faults: list[Fault] = field(default_factory=list)
-    # Where what stands in the manifest, by list and key.
+    # The definitions in the manifest, by list and key.
     subjects: dict[tuple[str, str], _Subject] = field(default_factory=dict)
 
     def assets(self) -> Iterator[manifest_pb2.AssetDefinition]:
@@ -72,7 +72,7 @@ class _Writer:
         names = Names([*keys, *(source.key for source in self.project.sources)])
         checks = self._checks()
         for asset in self.project.assets:
-            # Every output is looked at, so that each repeated key is told.
+            # Evaluates every output, so that each duplicate key is reported.
             new = [self._is_new(str(output.key), asset.location) for output in asset.outputs]
             if all(new):
                 yield from self._asset(asset, names, checks)
@@ -90,12 +90,12 @@ class _Writer:
             yield from self._named("sensors", sensor, lambda given: automation.sensor(given, self.entry_points))
 
     def follows(self, path: str, sentence: str) -> bool:
-        """Whether it says that something is missing which is there, and was told to be wrong."""
+        """Whether it reports something as missing that exists but has faults of its own."""
         broken = {fault.subject for fault in self.faults}
         return path.endswith((".upstream", ".made_by")) and any(f"`{key}`" in sentence for key in broken)
 
     def placed(self, manifest: manifest_pb2.Manifest, path: str, sentence: str) -> Fault:
-        """A fault of the manifest, with the definition it comes from."""
+        """A fault of the manifest, with the definition that it comes from."""
         heading, bracket, rest = path.partition("[")
         if not bracket or heading not in ("assets", "schedules", "sensors"):
             return Fault(path, sentence)
@@ -146,12 +146,12 @@ class _Writer:
 
     @contextmanager
     def _collecting_faults(self, subject: str, location: Location) -> Iterator[None]:
-        """What a definition cannot say becomes a fault; the rest of the project is looked at all the same."""
+        """Turns an exception of a definition into a fault, so that the rest of the project is checked as well."""
         try:
             yield
         except (InvalidValue, CannotCheck) as fault:
             self.faults.append(Fault("", str(fault), subject, location))
-        # Nobody can foresee everything that may be given.
+        # Users can pass anything, so any exception is possible.
         except Exception as error:
             reported = f"{type(error).__name__}: {error}"
             sentence = f"cannot be written down ({reported}); look for an argument of a kind that does not belong there"

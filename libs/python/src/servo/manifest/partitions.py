@@ -1,4 +1,4 @@
-"""Partitions and mappings as messages."""
+"""Partitions and mappings as proto messages."""
 
 from __future__ import annotations
 

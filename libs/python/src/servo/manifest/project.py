@@ -1,4 +1,4 @@
-"""The definitions of a project, found in modules."""
+"""The definitions of a project, collected from modules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Project:
     schedules: list[Schedule] = field(default_factory=list)
     sensors: list[Sensor | PollSensor[..., Any]] = field(default_factory=list)
     checks: list[CheckFunction[..., Any]] = field(default_factory=list)
-    # Module and name of each definition, by its id, when it was found in modules.
+    # Module and name of each definition that was found in a module, by the definition's id.
     places: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
@@ -38,7 +38,7 @@ class Project:
 
     @classmethod
     def of_modules(cls, modules: Iterable[ModuleType]) -> Project:
-        """Every definition that stands at the top of one of these modules."""
+        """Every definition that is a module-level name of these modules."""
         found = [
             (value, (module.__name__, name))
             for module in modules

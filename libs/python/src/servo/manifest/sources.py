@@ -1,4 +1,4 @@
-"""Sources that a function reads by a parameter: no version of them is stored, so a class of the user loads them."""
+"""Sources that a function reads through a parameter: a user's class loads them, because no version is stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check(
     sources: Mapping[str, Source],
     entry_points: EntryPoints,
 ) -> None:
-    """Refuses what would reach a worker and fail there."""
+    """Refuses sources that would fail on a worker."""
     module, _ = entry_points.of_definition(asset)
     for parameter, key, declared_input in read:
         if parameter and key in sources and not declared_input.optional:
@@ -33,7 +33,7 @@ def check(
 
 
 def upstream(module: str, declared_input: In, key: str) -> Asset[..., Any] | Source | None:
-    """The definition that a function of this module reads, where the code has it at hand."""
+    """The definition that a function of this module reads, if the code has it."""
     if isinstance(declared_input.asset, Asset | Source):
         return declared_input.asset
     known = vars(sys.modules[module]).values() if module in sys.modules else ()

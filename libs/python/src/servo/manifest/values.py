@@ -1,4 +1,4 @@
-"""Small values as messages."""
+"""Small values as proto messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def duration(given: durations.Duration | None, field: str = "") -> Duration | No
         return None
     length = durations.read_duration(given, field)
     micros = length // timedelta(microseconds=1)
-    # Both parts have the sign of the whole.
+    # Seconds and nanoseconds have the same sign.
     seconds, rest = divmod(abs(micros), 1_000_000)
     sign = -1 if micros < 0 else 1
     return Duration(seconds=sign * seconds, nanos=sign * rest * 1000)
@@ -40,7 +40,7 @@ def config_json(config: Mapping[str, Any]) -> str:
 
 
 def secret(given: Secret) -> common_pb2.SecretRef:
-    # Without its value, which may be the secret itself.
+    # Without the value, which may be the secret itself.
     if not isinstance(given, Secret):
         raise InvalidValue(f'a secret is a {type(given).__name__}; write Secret.env("NAME")')
     return common_pb2.SecretRef(name=given.name, provider=given.provider, path=given.path, version=given.version)

@@ -1,7 +1,7 @@
-"""Everything that the planner would refuse about a manifest, found in one pass and told by path.
+"""Finds all faults that the planner would report about a manifest, in one pass, each with its path.
 
-The same rules and sentences as ``services/planner/src/core/check``, file by file: a manifest that passes here passes
-there.
+The same rules and texts as ``services/planner/src/core/check``, file by file: a manifest that
+passes here passes there.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from .context import Checked, Faults, Link
 
 __all__ = ["Checked", "Link", "check"]
 
-# The only format there is so far.
+# The only format so far.
 _FORMAT = 1
 
 
 def check(manifest: manifest_pb2.Manifest) -> tuple[Checked | None, list[tuple[str, str]]]:
-    """What the assets mean, or all faults as (path, sentence)."""
+    """The checked assets, or all faults as (path, text)."""
     faults = Faults()
     if manifest.format != _FORMAT:
         faults.add("format", f"is {manifest.format}; the only format is {_FORMAT}")

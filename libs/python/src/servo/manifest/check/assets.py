@@ -1,4 +1,4 @@
-"""What an asset says about itself alone."""
+"""Checks of each asset by itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SECRET_PROVIDERS = ("env", "gcp-secret-manager")
 
 
 def check(manifest: manifest_pb2.Manifest, faults: Faults) -> dict[str, int]:
-    """Checks each asset and answers where it stands."""
+    """Checks each asset; returns their indexes by key."""
     names: dict[str, int] = {}
     for index, asset in enumerate(manifest.assets):
         at = f"assets[{index}]"

@@ -1,4 +1,4 @@
-"""What checking a manifest gives: meaning, or faults."""
+"""The results of checking a manifest: resolved assets, or faults."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from servo.model.partitioning import Partitioning
 from servo.model.suggestions import did_you_mean
 from servo.v1 import manifest_pb2
 
-# Comparing with every key is dear, so only the first unknown ones are helped.
+# Suggestions compare with every key, which is expensive, so only the first unknown keys get one.
 _OFFERS_MAX = 16
 
-# Where each asset stands in the manifest, by its key.
+# The index of each asset in the manifest, by key.
 Names = Mapping[str, int]
 
 
@@ -22,7 +22,7 @@ class Link:
     """One dependency."""
 
     upstream: int
-    # None when the upstream is one undivided piece.
+    # None if the dependency is not partitioned.
     mapping: PartitionMapping | None
     parameter: str
     optional: bool
@@ -31,13 +31,13 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a manifest's assets mean, in the manifest's order."""
+    """The resolved assets of a manifest, in the manifest's order."""
 
     manifest: manifest_pb2.Manifest
     names: Names
     partitionings: Sequence[Partitioning | None]
     links: Sequence[Sequence[Link]]
-    # The asset whose task makes each one: mostly itself.
+    # For each asset the one whose task makes it, usually itself.
     makers: Sequence[int]
 
 
@@ -50,6 +50,6 @@ class Faults:
         self.found.append((path, sentence))
 
     def offer(self, key: str, names: Names) -> str:
-        """What an unknown key may have meant."""
+        """A suggestion for an unknown key."""
         self.offers += 1
         return did_you_mean(key, names) if self.offers <= _OFFERS_MAX else ""

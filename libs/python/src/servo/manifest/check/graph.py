@@ -1,4 +1,4 @@
-"""Dependencies that run in a circle. Assets that are made together count as one."""
+"""Cyclic dependencies. Assets that are made together count as one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from servo.v1 import manifest_pb2
 
 from .context import Faults, Names
 
-# More circles than these are told after the first ones are gone.
+# Further cycles are reported once these are fixed.
 _CYCLES_TOLD_MAX = 8
 
 
@@ -19,14 +19,14 @@ def check(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> None
         except Cycle as cycle:
             last, first = cycle.path[-2:]
             faults.add(_place_of(manifest, names, first, last), str(cycle))
-            # Without this edge the next circle shows itself.
+            # Removing this edge reveals the next cycle.
             upstream[first] = [node for node in upstream[first] if node != last]
         else:
             return
 
 
 def _tasks(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> dict[str, list[str]]:
-    """What each task waits for, by the keys of the assets that have one."""
+    """The dependencies of each task, by the keys of the assets that have one."""
 
     def task_of(key: str) -> str | None:
         if key not in names:
@@ -37,7 +37,7 @@ def _tasks(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> dic
     upstream: dict[str, list[str]] = {}
     for index, asset in enumerate(manifest.assets):
         task = task_of(asset.key)
-        # Of a key that appears twice only the first counts.
+        # Of duplicate keys only the first counts.
         if task is None or names[asset.key] != index:
             continue
         waits = upstream.setdefault(task, [])
@@ -53,7 +53,7 @@ def _tasks(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> dic
 
 
 def _place_of(manifest: manifest_pb2.Manifest, names: Names, node: str, upstream: str) -> str:
-    """The dependency that closes the circle."""
+    """The dependency that closes the cycle."""
 
     def made_here(key: str, task: str) -> bool:
         return key == task or (key in names and manifest.assets[names[key]].made_by == task)

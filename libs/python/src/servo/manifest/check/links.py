@@ -1,4 +1,4 @@
-"""What assets read from each other, and which are made together."""
+"""Dependencies between assets, and assets that are made together."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _Reader:
         given = dependency.mapping.dimensions
         up = self.partitionings[upstream]
         if up is None:
-            # A broken cut was told already.
+            # An invalid partitioning was reported before.
             if given and not self.manifest.assets[upstream].HasField("partitions"):
                 self.faults.add(path, f"`{dependency.upstream}` is one undivided piece; drop the mapping")
             return None
@@ -128,7 +128,7 @@ def _check_parameter(faults: Faults, path: str, text: str) -> None:
 
 
 def _wanted(given: partition_pb2.DimensionMapping) -> WantedRule | None:
-    """A bool that says no is no rule."""
+    """A rule whose bool is false counts as no rule."""
     rule: (
         declared_mapping.Identity
         | declared_mapping.Window

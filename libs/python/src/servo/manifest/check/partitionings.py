@@ -1,4 +1,4 @@
-"""How assets are cut: from the manifest's words to a :class:`~servo.model.partitioning.Cut`."""
+"""Partitionings: from the manifest's messages to :class:`~servo.model.partitioning.Partitioning`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .context import Faults
 
 
 def check(manifest: manifest_pb2.Manifest, faults: Faults) -> list[Partitioning | None]:
-    """One per asset; ``None`` for those in one piece and for those that are wrong."""
+    """One per asset; ``None`` for unpartitioned and for invalid ones."""
     return [
         _partitioning(faults, f"assets[{index}].partitions", asset.partitions) if asset.partitions.dimensions else None
         for index, asset in enumerate(manifest.assets)
@@ -85,7 +85,7 @@ def _fixed(faults: Faults, path: str, given: partition_pb2.StaticValues) -> Fixe
     for index, text in enumerate(given.values):
         try:
             value = from_text(kind, text)
-            # That a value fits a key is proven by making one.
+            # Constructing a key validates the value.
             PartitionKey(d=value)
         except InvalidValue as fault:
             faults.add(f"{path}.values[{index}]", str(fault))

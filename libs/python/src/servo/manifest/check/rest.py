@@ -1,4 +1,4 @@
-"""What stands in a manifest beside its assets."""
+"""The parts of a manifest other than its assets."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _check_name(faults: Faults, at: str, name: str, seen: set[str]) -> None:
 
 
 def _check_run(faults: Faults, at: str, run: run_spec_pb2.RunSpec, names: Names) -> None:
-    """Assets that a selection names must be there."""
+    """Assets that a selection names must exist."""
     values.config(faults, f"{at}.config_json", run.config_json)
     try:
         terms = selection.parse(run.selection)

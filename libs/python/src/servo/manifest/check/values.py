@@ -1,4 +1,4 @@
-"""Checks of single values that stand in many places."""
+"""Checks of single values that are used in many places."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from servo.model.zones import find_zone
 
 from .context import Faults
 
-# Names of pools, checks, sets, schedules and the like.
+# The limit for names of pools, checks, sets, schedules and the like.
 NAME_BYTES_MAX = 128
-# Words for people.
+# The limit for descriptions.
 PROSE_BYTES_MAX = 16 * 1024
 _CRON_FIELDS = 5
-# Longer than any work takes; it keeps sums of times within their types.
+# Longer than any task takes; keeps sums of durations within their types.
 _DURATION_SECONDS_MAX = 366 * 24 * 3600
 _CRON_FIELD = re.compile(r"[A-Za-z0-9*/,\-?#]*")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def name(faults: Faults, path: str, text: str) -> None:
-    """A short text that must be there."""
+    """A short text that is required."""
     if text:
         short(faults, path, text, NAME_BYTES_MAX)
     else:
@@ -44,7 +44,9 @@ def short(faults: Faults, path: str, text: str, bytes_max: int) -> None:
 
 
 def duration(faults: Faults, path: str, holder: Message, *, zero_is_fine: bool = False) -> None:
-    """The field of ``holder`` that the path ends with: not negative, not endless, zero only where it may be."""
+    """Checks the field of ``holder`` that the path ends with: neither negative nor infinite, and
+    zero only if allowed.
+    """
     field = path.rpartition(".")[2]
     if not holder.HasField(field):
         return
@@ -62,7 +64,7 @@ def digest(faults: Faults, path: str, text: str) -> None:
 
 
 def config(faults: Faults, path: str, text: str) -> None:
-    """Any JSON, floats and all: user configuration is carried as it is."""
+    """Any JSON, floats included, because user configuration is passed on unchanged."""
     count = len(text.encode())
     if count > CONFIG_BYTES_MAX:
         faults.add(path, f"has {count} bytes; at most {CONFIG_BYTES_MAX} are allowed")
@@ -74,7 +76,7 @@ def config(faults: Faults, path: str, text: str) -> None:
 
 
 def cron(faults: Faults, path: str, text: str) -> None:
-    """Five fields of the characters that cron knows; what they mean is the automation's matter."""
+    """Five fields of cron's characters; the automation service checks their meaning."""
     fields = text.split()
     known = all(_CRON_FIELD.fullmatch(field) for field in fields)
     if len(fields) != _CRON_FIELDS or not known or len(text.encode()) > NAME_BYTES_MAX:
@@ -89,7 +91,7 @@ def zone(faults: Faults, path: str, text: str) -> None:
 
 
 def listed(faults: Faults, path: str, holder: Message) -> None:
-    """An enum whose number means something."""
+    """An enum with a known value."""
     field = holder.DESCRIPTOR.fields_by_name[path.rpartition(".")[2]]
     number = getattr(holder, field.name)
     if field.enum_type is None or number not in field.enum_type.values_by_number:
