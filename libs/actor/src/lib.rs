@@ -18,4 +18,4 @@ mod batcher;
 mod task;
 
 pub use batcher::{BatchHandler, Batcher, Limits, Stopped, Weight};
-pub use task::{EXIT_CODE, spawn, spawn_task};
+pub use task::{EXIT_CODE, PanicBudget, spawn, spawn_task};

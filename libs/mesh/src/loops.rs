@@ -16,9 +16,26 @@ use crate::shutdown::Shutdown;
 const FAILURE_DELAY_MIN: Duration = Duration::from_millis(100);
 const FAILURE_DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// What a pass did: one that worked is repeated at once, one that found nothing waits.
+/// The result of a pass, which decides when the next one begins: at once after a pass that worked,
+/// otherwise after [`Progress::again_in`] or at the loop's pace.
 pub trait Progress {
     fn worked(&self) -> bool;
+
+    /// When an idle loop looks again, if that is sooner than its pace.
+    fn again_in(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// When to look again, for passes that know it.
+impl Progress for Option<Duration> {
+    fn worked(&self) -> bool {
+        false
+    }
+
+    fn again_in(&self) -> Option<Duration> {
+        *self
+    }
 }
 
 impl Progress for () {
@@ -172,7 +189,8 @@ impl Streak {
                 if pass.worked() {
                     Duration::ZERO
                 } else {
-                    pace.every
+                    pass.again_in()
+                        .map_or(pace.every, |again| again.min(pace.every))
                 }
             }
             Err(error) => self.failed(error).min(pace.retry_max),

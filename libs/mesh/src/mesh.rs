@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use http::{Request, Response};
 use prometheus_client::registry::Registry;
 use servo_model::Service;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tracing::warn;
@@ -80,6 +80,16 @@ impl<C> Mesh<C> {
 
     pub fn tls(&self) -> &Tls {
         &self.core.tls
+    }
+
+    /// Starts an actor of this service: a task that owns state which the process cannot do without.
+    /// The process ends with the actor's name in the log when it panics, see [`servo_actor::spawn`].
+    pub fn spawn(
+        &self,
+        name: &'static str,
+        actor: impl Future<Output = ()> + Send + 'static,
+    ) -> JoinHandle<()> {
+        servo_actor::spawn(name, actor)
     }
 
     /// Where a service registers metrics of its own; every name gets the prefix `servo_`.

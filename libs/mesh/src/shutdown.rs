@@ -29,7 +29,7 @@ impl Shutdown {
         );
         let shutdown = Shutdown::new();
         let told = shutdown.clone();
-        tokio::spawn(async move {
+        servo_actor::spawn("signals", async move {
             loop {
                 tokio::select! {
                     _ = terminate.recv() => told.signalled("SIGTERM"),

@@ -42,7 +42,7 @@ impl Probe {
             };
             if let Ok(place) = places.clone().try_acquire_owned() {
                 let probe = self.clone();
-                tokio::spawn(async move {
+                servo_actor::spawn_task("probe", async move {
                     probe.serve(stream).await;
                     drop(place);
                 });

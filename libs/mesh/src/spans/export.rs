@@ -62,7 +62,7 @@ pub(crate) fn start(
     Ok((
         SpanLayer::new(home, ended),
         Exporter {
-            task: tokio::spawn(work.run()),
+            task: servo_actor::spawn_task("span exporter", work.run()),
             stop,
         },
     ))
