@@ -1,4 +1,4 @@
-"""The values everybody speaks about, the same ones as in ``libs/model``: no IO, no clock, no randomness.
+"""Values of the domain, the same as in ``libs/model``: no IO, no clock, no randomness.
 
-Every text that comes out of here is compared byte by byte with what Rust writes (``tests/vectors``).
+Every text from here is compared byte by byte with Rust's (``tests/vectors``).
 """

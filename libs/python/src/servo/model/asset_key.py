@@ -1,4 +1,4 @@
-"""The name of an asset: ``namespace/name`` wherever machines compare, ``namespace.name`` wherever people read."""
+"""The name of an asset: ``namespace/name`` for machines, ``namespace.name`` for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .text import excerpt, is_name
 
 @dataclass(frozen=True, slots=True, order=True)
 class AssetKey:
-    """``str()`` is the canonical form: the one to store, hash and compare."""
+    """``str()`` is the canonical form, for storing, hashing and comparing."""
 
     namespace: str
     name: str
@@ -32,7 +32,7 @@ class AssetKey:
 
     @classmethod
     def parse_display(cls, text: str) -> AssetKey:
-        """Reads ``namespace.name``, as people type it."""
+        """Reads ``namespace.name``, as users type it."""
         return cls._split(text, ".")
 
     @classmethod

@@ -1,7 +1,8 @@
 """Canonical JSON: one spelling per value, for everything that is hashed or signed.
 
-Keys are sorted by code point, there is no white space, numbers are whole. A float in any spelling, a repeated key, a
-lone surrogate and deep nesting are errors, because two languages would disagree about them.
+Keys are sorted by code point, there is no white space, and numbers are integers. Floats, duplicate
+keys, lone surrogates and deep nesting are errors, because two languages would treat them
+differently.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ Json = None | bool | int | str | Sequence["Json"] | Mapping[str, "Json"]
 
 
 class NotCanonical(InvalidValue):
-    """A value or a text that has no canonical form."""
+    """A value or a text without a canonical form."""
 
 
 def canonical(value: Json) -> str:
-    """The one way this value is written."""
+    """The canonical text of the value."""
     _check(value, "", 0)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
@@ -34,7 +35,7 @@ def sha256_hex(value: Json) -> str:
 
 
 def parse(text: str) -> Json:
-    """Reads JSON in any order and spacing, as long as the value has a canonical form."""
+    """Reads JSON in any order and spacing, if the value has a canonical form."""
     try:
         value: Json = json.loads(
             text,

@@ -1,4 +1,4 @@
-"""Kinds of failures, and of delays between tries; the numbers are those of the proto's enums."""
+"""Categories of failures, and kinds of delays between retries; the numbers are those of the proto's enums."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ErrorCategory(IntEnum):
-    """Whose fault a failure is, which decides whether trying again can help."""
+    """The cause of a failure, which decides whether a retry can help."""
 
     TRANSIENT = 1
     INFRASTRUCTURE = 2
@@ -17,7 +17,7 @@ class ErrorCategory(IntEnum):
 
 
 class Backoff(IntEnum):
-    """How the delay grows with the failures."""
+    """How the delay grows with the number of failures."""
 
     EXPONENTIAL = 1
     LINEAR = 2

@@ -1,4 +1,4 @@
-"""Mapping rules as a manifest asks for them, and what is wrong with them."""
+"""Mapping rules as a manifest declares them, and their faults."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Latest:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Downstream value to upstream values, as text."""
+    """Downstream value to upstream values, as texts."""
 
     lines: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -49,7 +49,7 @@ class Table:
 @dataclass(frozen=True, slots=True)
 class WantedRule:
     upstream: str
-    # The downstream dimension that decides; empty for All and Latest.
+    # The downstream dimension that the rule depends on; empty for All and Latest.
     downstream: str
     rule: Identity | Window | All | Latest | Table
 
@@ -74,7 +74,7 @@ class _Wrong(Exception):
 
 
 def resolve(up: Partitioning, down: Partitioning | None, wanted: Sequence[WantedRule]) -> PartitionMapping:
-    """Checks the rules that were asked for and fills in the rest. ``down`` is ``None`` for an asset in one piece."""
+    """Checks the declared rules and adds the default ones. ``down`` is ``None`` for an unpartitioned asset."""
     rules: dict[int, Rule] = {}
     faults = []
     for index, rule in enumerate(wanted):
@@ -163,7 +163,7 @@ def _table_value(dimension: Dimension, text: str) -> Value:
 
 
 def _usual(up: Partitioning, dimension: Dimension, down: Partitioning | None) -> Rule:
-    """What holds for an upstream dimension that no rule names."""
+    """The default rule of an upstream dimension."""
     if down is None:
         return mapping.All()
     namesake = down.position(dimension.name)

@@ -10,16 +10,16 @@ from servo.errors import InvalidValue
 
 
 class Cycle(InvalidValue):
-    """Dependencies that run in a circle."""
+    """Cyclic dependencies."""
 
     def __init__(self, path: list[str]) -> None:
-        # The first node is repeated at the end; each one is upstream of the next.
+        # The first node is repeated at the end; each is upstream of the next.
         self.path = path
         super().__init__(f"the dependencies form a cycle: {' -> '.join(path)}; drop one of them")
 
 
 def order(upstream: Mapping[str, Iterable[str]]) -> list[str]:
-    """Every node after the nodes it depends on. Each named upstream must be a node itself."""
+    """Every node after the nodes it depends on. Each named dependency must be a node."""
     before = {node: set(upstream[node]) for node in sorted(upstream)}
     after: dict[str, list[str]] = {node: [] for node in before}
     for node, names in before.items():
@@ -43,7 +43,7 @@ def order(upstream: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def _tell_cycle(before: Mapping[str, set[str]], waiting: Mapping[str, int]) -> NoReturn:
-    """Every node that still waits has an upstream that still waits, so walking up must come round."""
+    """Every remaining node has a remaining dependency, so walking upstream must reach a node twice."""
     node = next(name for name in before if waiting[name])
     walk: list[str] = []
     while node not in walk:

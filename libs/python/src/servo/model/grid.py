@@ -1,8 +1,8 @@
-"""Periods of equal grain in a time zone: what a time dimension is cut into.
+"""Grids of periods of one grain in a time zone: the values of a time dimension.
 
-A period is a place, counted from the grid's first one; its value in keys is a date or, for hours, a UTC instant. Days,
-weeks and months begin at local midnight, so a day may have 23 or 25 hours; hours follow each other evenly. Instants
-are whole seconds since 1970 in here.
+A period is a place, counted from the grid's first period; its value in keys is a date or, for
+hours, a UTC instant. Days, weeks and months begin at local midnight, so a day may have 23 or 25
+hours; hours follow each other evenly. Instants are whole seconds since 1970.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 class Misfit(Enum):
-    """Why a value is none of a grid's periods."""
+    """Why a value is not one of a grid's periods."""
 
     NOT_A_BEGINNING = "is not the beginning of a period of grain {grain}"
     BEFORE_START = "lies before the first partition"
@@ -34,7 +34,7 @@ class Misfit(Enum):
 
 
 class NoGrid(InvalidValue):
-    """A grid that cannot be, by the field that is wrong."""
+    """An invalid grid, with the field that is wrong."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(f"{field}: {sentence}")
@@ -42,7 +42,7 @@ class NoGrid(InvalidValue):
 
 
 class Span(NamedTuple):
-    """From a beginning to the next one's."""
+    """From the beginning of a period to the beginning of the next."""
 
     start: int
     end: int
@@ -52,14 +52,14 @@ class Span(NamedTuple):
 class TimeGrid:
     grain: Grain
     zone: tzinfo
-    # A second since 1970 for hours, a date for the rest.
+    # Seconds since 1970 for hours, a date otherwise.
     first: int | date
-    # How many periods there are, if the grid ends.
+    # The number of periods, if the grid ends.
     count: int | None = None
 
     @classmethod
     def read(cls, grain: Grain, zone: str, start: str, end: str) -> TimeGrid:
-        """An empty zone is UTC, an empty ``end`` none."""
+        """An empty zone means UTC, an empty ``end`` means no end."""
         grid = cls(grain, _shown("time_zone", lambda: find_zone(zone)), _shown("start", lambda: _first(grain, start)))
         if not end:
             return grid
@@ -70,7 +70,7 @@ class TimeGrid:
         return ValueKind.INSTANT if self.grain is Grain.HOUR else ValueKind.DATE
 
     def is_in_step_with(self, other: TimeGrid) -> bool:
-        """Whether a period of one is a period of the other, wherever they begin and end."""
+        """Whether the periods of both coincide, regardless of where they begin and end."""
         first = other.value(0)
         zones_agree = self.grain is Grain.HOUR or self.zone == other.zone
         return (
@@ -81,13 +81,13 @@ class TimeGrid:
         )
 
     def value(self, place: int) -> Value | None:
-        """The value at a place, whether or not the grid reaches that far."""
+        """The value at a place, also beyond the grid's ends."""
         if isinstance(self.first, date):
             return self._date(place)
         return _instant(self.first + place * _HOUR)
 
     def place(self, value: Value) -> int | Misfit:
-        """The place of a value, or why it is none of the grid's periods."""
+        """The place of a value, or why it is not one of the grid's periods."""
         place = self._place_of_beginning(value)
         if place is None:
             return Misfit.NOT_A_BEGINNING
@@ -107,16 +107,16 @@ class TimeGrid:
         return span is not None and span.start < span.end
 
     def over(self, now: int) -> range:
-        """The places of the periods that are over at ``now``."""
+        """The places of the periods that have ended at ``now``."""
         under_way = max(self._place_at(now), 0)
         return range(under_way if self.count is None else min(under_way, self.count))
 
     def overlapping(self, span: Span) -> range:
-        """The places of the periods that share time with ``span``, beyond the grid's ends too."""
+        """The places of the periods that overlap ``span``, also beyond the grid's ends."""
         return range(self._place_at(span.start), self._place_at(span.end - 1) + 1)
 
     def clip(self, places: range) -> range:
-        """Cuts places off that the grid does not have."""
+        """Removes places that the grid does not have."""
         end = places.stop if self.count is None else min(places.stop, self.count)
         return range(max(places.start, 0), end)
 
@@ -141,7 +141,7 @@ class TimeGrid:
         if day is None:
             return None
         midnight = datetime(day.year, day.month, day.day)
-        # In a gap the offset before it counts, in an overlap the first of the two: what fold=0 means.
+        # fold=0: the offset before a gap, and the first of two in an overlap.
         offset = self.zone.utcoffset(midnight.replace(tzinfo=self.zone)) or timedelta()
         return int((midnight - _EPOCH - offset).total_seconds())
 
@@ -158,13 +158,13 @@ class TimeGrid:
             return None
 
     def _places_between(self, first: date, day: date) -> int:
-        """How many whole periods lie between the first one and a date, rounded down."""
+        """The number of whole periods between the first one and a date, rounded down."""
         if self.grain is Grain.MONTH:
             return (day.year - first.year) * 12 + day.month - first.month
         return (day - first).days // (7 if self.grain is Grain.WEEK else 1)
 
     def _count_until(self, end: str) -> int:
-        """How many periods begin before ``end``."""
+        """The number of periods that begin before ``end``."""
         value = from_text(self.kind, end)
         if isinstance(value, datetime) and not isinstance(self.first, date):
             count = -((self.first - _seconds(value)) // _HOUR)

@@ -1,4 +1,4 @@
-"""The hashes that identities are made of, and the lower-case base32 they are written in."""
+"""The hashes of identities, and the lower-case base32 in which they are written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import hmac
 
-# Characters of 16 bytes in base32. A longer hash is cut to the same length.
+# The length of 16 bytes in base32. Longer hashes are cut to it.
 _BASE32_CHARS = 26
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
@@ -30,13 +30,13 @@ def head(text: str) -> str:
 
 
 def crockford(raw: bytes) -> str:
-    """16 bytes as a ULID is written."""
+    """16 bytes in the alphabet of ULIDs."""
     number = int.from_bytes(raw)
     return "".join(_CROCKFORD[number >> 5 * place & 31] for place in range(_BASE32_CHARS - 1, -1, -1))
 
 
 def from_crockford(text: str) -> bytes | None:
-    """The 16 bytes that are written exactly so."""
+    """The 16 bytes, if the text is their canonical spelling."""
     number = 0
     for character in text:
         place = _CROCKFORD.find(character)

@@ -1,4 +1,4 @@
-"""Ids as texts: each is derived from what it names, or made from a time and random bytes that the caller brings."""
+"""Ids as texts: each is derived from what it identifies, or from a time and random bytes that the caller passes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check_run_id(text: str) -> str:
 
 
 def run_id(secret: bytes, tenant: str, workspace: str, run_key: str) -> str:
-    """The secret keeps others from computing ids of runs they may not know."""
+    """The secret prevents others from computing the ids of runs that they may not know."""
     if len(secret) < SECRET_BYTES_MIN:
         raise InvalidValue(
             f"a secret of {len(secret)} bytes is too short; use at least {SECRET_BYTES_MIN} random bytes"
@@ -43,12 +43,12 @@ def run_id(secret: bytes, tenant: str, workspace: str, run_key: str) -> str:
 
 
 def dispatch_id(run: str, task_key: str, attempt: int) -> str:
-    """``attempt`` counts the dispatches of the task, from 1."""
+    """``attempt`` is the number of the task's dispatch, from 1."""
     return f"dispatch:{run}:{task_key}:{attempt}"
 
 
 def attempt_id(dispatch: str) -> str:
-    """Everybody who knows the dispatch knows it."""
+    """Derived, so that everybody who knows the dispatch knows the attempt's id."""
     return crockford(sha256(dispatch)[:16])
 
 
@@ -62,7 +62,7 @@ def attempt_bytes(attempt: str) -> bytes:
 
 
 def queue_id(prefix: Literal["d", "t"], internal_id: str) -> str:
-    """What a queue calls a dispatch (``d``) or a timer (``t``)."""
+    """The name of a dispatch (``d``) or a timer (``t``) in a queue."""
     return f"{prefix}_{head(internal_id)}"
 
 

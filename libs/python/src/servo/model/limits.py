@@ -1,4 +1,4 @@
-"""Limits that the services enforce; here they are told before anything is sent."""
+"""Limits that the services enforce; checked here before anything is sent."""
 
 from __future__ import annotations
 

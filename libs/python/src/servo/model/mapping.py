@@ -1,7 +1,7 @@
-"""Which partitions of an upstream asset one partition of a downstream asset reads.
+"""The partitions of an upstream asset that one partition of a downstream asset reads.
 
-Without a rule for it, an upstream dimension follows the downstream one of the same name and type; times follow the only
-other time; anything else is read whole.
+By default an upstream dimension follows the downstream one of the same name and type, a time
+follows the only other time, and everything else is read whole.
 """
 
 from __future__ import annotations
@@ -45,18 +45,20 @@ class Table:
     entries: Mapping[_Typed, tuple[Value, Sequence[Value]]]
 
 
-# ``down`` is the place of a dimension in the downstream cut.
+# ``down`` is the index of a dimension in the downstream partitioning.
 Rule = Same | Window | All | Latest | Table
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionMapping:
-    """One rule per upstream dimension, in their order."""
+    """One rule per upstream dimension, in order."""
 
     rules: tuple[Rule, ...]
 
     def is_one_to_one(self, up: Partitioning, down: Partitioning | None) -> bool:
-        """Whether every downstream partition goes with one upstream, by the definitions alone: it may not exist."""
+        """Whether every downstream partition reads exactly one upstream partition by definition,
+        although it may not exist.
+        """
 
         def pairs(rule: Rule, dimension: Dimension) -> bool:
             match rule, dimension.values:
@@ -73,14 +75,16 @@ class PartitionMapping:
     def upstream(
         self, up: Partitioning, down: Partitioning | None, key: PartitionKey | None, moment: Moment
     ) -> list[PartitionKey]:
-        """What one downstream partition reads. Values that the upstream cut does not have are left out."""
+        """The partitions that one downstream partition reads. Values that the upstream partitioning
+        lacks are left out.
+        """
         pairs = zip(self.rules, up.dimensions, strict=True)
         return up.product([_read(rule, dimension, down, key, moment) for rule, dimension in pairs])
 
     def downstream(
         self, up: Partitioning, down: Partitioning, key: PartitionKey, moment: Moment
     ) -> list[PartitionKey] | None:
-        """The downstream partitions that read this one; ``None`` when every one does."""
+        """The downstream partitions that read this one; ``None`` if all do."""
         lists: list[list[Value] | None] = [None] * len(down.dimensions)
         for rule, dimension in zip(self.rules, up.dimensions, strict=True):
             found = _readers(rule, dimension, down, key[dimension.name])
@@ -123,7 +127,7 @@ def _read(
 
 
 def _readers(rule: Rule, dimension: Dimension, down: Partitioning, value: Value) -> tuple[int, list[Value]] | None:
-    """The downstream dimension that decides, and its values that may read ``value``; none when all do."""
+    """The downstream dimension that the rule depends on, and its values that may read ``value``; None if all do."""
     match rule:
         case All() | Latest():
             return None
@@ -148,7 +152,7 @@ def _window(up: TimeGrid, decider: Dimension, value: Value, rule: Window) -> ran
 
 
 def _window_readers(dimension: Dimension, reader: Dimension, value: Value, rule: Window) -> list[Value]:
-    """The downstream periods whose window holds an upstream one: those near it, tried one by one."""
+    """The downstream periods whose window contains an upstream one, found by trying the ones near it."""
     up, down = dimension.values, reader.values
     if not isinstance(up, TimeGrid) or not isinstance(down, TimeGrid):
         return []

@@ -1,6 +1,6 @@
-"""The only identity of a partition: typed dimensions, written ``name=tag:value`` and joined by ``,``.
+"""The identity of a partition: typed dimensions, written ``name=tag:value`` and joined by ``,``.
 
-One partition has one text. Parsing accepts that text and no other, so that keys can be compared byte by byte.
+A partition has one text. Parsing accepts only that text, so that keys can be compared byte by byte.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .limits import NAME_BYTES_MAX, PARTITION_DIMENSIONS_MAX, PARTITION_KEY_BYTE
 from .partition_value import Value
 from .text import excerpt, is_name
 
-# Numbers the children of a mapped task. It belongs to task keys, never to a partition.
+# Numbers the children of a mapped task. Part of task keys, never of partition keys.
 MAP_DIMENSION = "_map"
 
 
@@ -67,7 +67,7 @@ def write_dimensions(dimensions: tuple[tuple[str, Value], ...]) -> str:
 
 
 def parse_dimensions(text: str) -> dict[str, Value]:
-    """Sorted, each once, in their one spelling."""
+    """Accepts sorted, unique dimensions in canonical spelling only."""
     if not text:
         raise InvalidValue("a partition key has at least one dimension, written name=tag:value")
     dimensions: dict[str, Value] = {}

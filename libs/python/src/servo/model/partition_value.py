@@ -1,6 +1,7 @@
-"""One typed value of a partition's dimension, and the one text it has.
+"""A typed value of a partition's dimension, and its canonical text.
 
-Python's own types stand for them: ``str``, ``int``, ``bool``, ``date`` and a ``datetime`` in UTC of whole seconds.
+Represented by Python's own types: ``str``, ``int``, ``bool``, ``date``, and ``datetime`` in UTC
+with whole seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 _ENCODED = re.compile(rb"%([0-9A-F]{2})")
 _INTEGER_CHARS_MAX = 20
-# The last second that every zone can still show in year 9999.
+# The last instant that is in year 9999 in every zone.
 _INSTANT_MAX = datetime(9999, 12, 30, 22, tzinfo=UTC)
 
 
@@ -69,7 +70,7 @@ def kind_of(value: Value) -> ValueKind:
 
 
 def write(value: Value) -> str:
-    """``tag:value``, as it stands in keys."""
+    """``tag:value``, as in keys."""
     kind = kind_of(value)
     _check(kind, value)
     text = _encode(str(value)) if kind is ValueKind.STRING else plain_text(value)
@@ -77,7 +78,7 @@ def write(value: Value) -> str:
 
 
 def plain_text(value: Value) -> str:
-    """Without its tag, as people and manifests write it."""
+    """Without the tag, as in user input and manifests."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -90,7 +91,7 @@ def plain_text(value: Value) -> str:
 
 
 def read(tag: str, text: str) -> Value:
-    """Reads what stands on both sides of the first ``:`` in a key."""
+    """Reads a value from the texts before and after the first ``:``."""
     kind = _KINDS.get(tag)
     if kind is None:
         raise InvalidValue(
@@ -104,12 +105,12 @@ def read(tag: str, text: str) -> Value:
 
 
 def from_text(kind: ValueKind, text: str) -> Value:
-    """Reads a value without its tag: strings stand as they are."""
+    """Reads a value without tag; strings are unescaped already."""
     return text if kind is ValueKind.STRING else read(kind.tag, text)
 
 
 def _check(kind: ValueKind, value: Value) -> None:
-    """The types can hold more than the text can say."""
+    """Refuses values that the type allows but the text cannot represent."""
     match value:
         case bool() | str():
             fits = True
@@ -158,7 +159,7 @@ def _read_instant(text: str) -> datetime | None:
         value = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:
         return None
-    # A leap second would read as the next minute.
+    # A leap second would be read as the next minute.
     return value if value <= _INSTANT_MAX and plain_text(value) == text else None
 
 
@@ -171,7 +172,7 @@ def _encode(text: str) -> str:
 
 
 def _decode(text: str) -> str | None:
-    """``None`` unless encoding the result gives this text again."""
+    """The decoded text, or ``None`` if encoding it does not give the same text."""
     if not text.isascii():
         return None
     try:

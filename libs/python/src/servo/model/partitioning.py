@@ -1,6 +1,7 @@
-"""How an asset is cut into partitions: the product of typed dimensions.
+"""How an asset is divided into partitions: the product of typed dimensions.
 
-What a cut says never changes; what exists of it depends on the moment: periods end, sets grow and shrink.
+The definition never changes, but the partitions that exist depend on the moment: periods end, sets
+grow and shrink.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from .text import is_name
 
 
 class OutOfRange(InvalidValue):
-    """It fits the definition, and lies before the start, after the end or in the future."""
+    """The value fits the definition, but is before the start, after the end or in the future."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What partitions depend on besides their definition."""
+    """Everything that partitions depend on apart from their definition."""
 
-    # A second since 1970.
+    # Seconds since 1970.
     now: int
-    # The values of dynamic sets; one that is not here is empty.
+    # The values of dynamic sets; a set that is missing here is empty.
     sets: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
@@ -68,13 +69,13 @@ class Dimension:
                 return ValueKind.STRING
 
     def has(self, value: Value, moment: Moment) -> bool:
-        """Whether the definition has this value, be it over yet or not."""
+        """Whether the definition has this value, even if its period has not ended."""
         if isinstance(self.values, TimeGrid):
             return isinstance(self.values.place(value), int)
         return typed(value) in map(typed, self.existing(moment))
 
     def check(self, value: Value, moment: Moment) -> None:
-        """That the value exists now."""
+        """Checks that the value exists now."""
         match self.values:
             case TimeGrid() as grid:
                 self._check_place(grid, value, moment)
@@ -99,7 +100,7 @@ class Dimension:
         if not isinstance(self.values, TimeGrid):
             return self.existing(moment)[-count:]
         over = self.values.over(moment.now)
-        # Twice as many, since a zone may have skipped a day among them.
+        # Twice as many, because a zone may have skipped a day among them.
         return self.periods(self.values, range(max(over.stop - 2 * count, 0), over.stop))[-count:]
 
     def periods(self, grid: TimeGrid, places: range) -> list[Value]:
@@ -112,7 +113,7 @@ class Dimension:
         return [value for value in values if value is not None]
 
     def known(self, text: str, moment: Moment) -> Value:
-        """A value as people write it, that exists."""
+        """An existing value from user input."""
         try:
             value = from_text(self.kind, text)
         except InvalidValue as fault:
@@ -121,7 +122,7 @@ class Dimension:
         return value
 
     def between(self, start: str, end: str, moment: Moment) -> list[Value]:
-        """From the first to the last, both included; an empty text leaves that side open."""
+        """An inclusive range; an empty text leaves that side open."""
         first = self.known(start, moment) if start else None
         last = self.known(end, moment) if end else None
         values = self.existing(moment)
@@ -144,7 +145,7 @@ class Dimension:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Partitioning:
-    """Its dimensions, sorted by name; at least one."""
+    """Dimensions sorted by name; at least one."""
 
     dimensions: tuple[Dimension, ...]
 
@@ -168,7 +169,7 @@ class Partitioning:
         return self.names == key.names
 
     def check(self, key: PartitionKey, moment: Moment) -> None:
-        """That the key names one partition that exists."""
+        """Checks that the key names an existing partition."""
         if not self.has_shape_of(key):
             raise InvalidValue(f"`{key}` does not name the dimensions {', '.join(self.names)}, each once")
         for dimension in self.dimensions:
@@ -185,7 +186,7 @@ class Partitioning:
         return self.product([dimension.existing(moment) for dimension in self.dimensions])
 
     def latest(self, count: int, moment: Moment) -> list[PartitionKey]:
-        """The newest periods with every value of the other dimensions."""
+        """The newest periods, with every value of the other dimensions."""
         times = [dimension for dimension in self.dimensions if isinstance(dimension.values, TimeGrid)]
         if len(times) != 1:
             raise InvalidValue("the latest partitions need exactly one dimension of time")
@@ -197,5 +198,5 @@ class Partitioning:
 
 
 def typed(value: Value) -> tuple[ValueKind, str]:
-    """Tells 1 from True, which Python takes for equal."""
+    """Distinguishes 1 from True, which Python considers equal."""
     return kind_of(value), plain_text(value)

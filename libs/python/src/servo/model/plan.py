@@ -1,4 +1,4 @@
-"""A plan's shape and its fingerprint: equal plans have equal ones, whoever made them."""
+"""The content of a plan and its fingerprint; equal plans have equal fingerprints."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class PlanTask:
 
 
 def normalised(tenant: str, workspace: str, tasks: Iterable[PlanTask]) -> str:
-    """The plan's shape as canonical JSON: no generated id and no time is in it."""
+    """The plan as canonical JSON, without generated ids and times."""
     return canonical(_shape(tenant, workspace, tasks))
 
 
 def fingerprint(tenant: str, workspace: str, tasks: Iterable[PlanTask]) -> str:
-    """For comparing two plans; never a key."""
+    """For comparing two plans; never used as a key."""
     return f"v1:sha256:{sha256_hex(_shape(tenant, workspace, tasks))}"
 
 

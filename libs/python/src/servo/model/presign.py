@@ -1,6 +1,7 @@
-"""Presigned callbacks: a path, until when it counts, and a signature over both.
+"""Presigned callbacks: a path, its expiry, and a signature over both.
 
-What is signed is ``v1\\nMETHOD\\npath\\nexpires\\nkid``; what travels is ``path?expires=…&kid=…&sig=…``.
+The signed text is ``v1\\nMETHOD\\npath\\nexpires\\nkid``; the transmitted text is
+``path?expires=…&kid=…&sig=…``.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _PRESIGNED = re.compile(
 
 
 class Presigned(NamedTuple):
-    """What a presigned text says, before anybody verified it."""
+    """The content of a presigned text, not verified."""
 
     path: str
     expires: int
@@ -38,7 +39,7 @@ class Presigned(NamedTuple):
 
 
 def sign(key: bytes, method: str, path: str, expires: int, kid: str) -> str:
-    """``expires`` is a second since 1970."""
+    """``expires`` is in seconds since 1970."""
     signed = f"{path}?expires={expires}&kid={kid}&sig={_signature(key, method, path, expires, kid)}"
     fits = _METHOD.fullmatch(method) and _PATH.fullmatch(path) and expires >= 0
     if not fits or len(signed) > PRESIGNED_BYTES_MAX:
@@ -50,7 +51,7 @@ def sign(key: bytes, method: str, path: str, expires: int, kid: str) -> str:
 
 
 def read(presigned: str) -> Presigned:
-    """Only the spelling that signing gives is read."""
+    """Accepts the spelling of ``sign`` only."""
     found = _PRESIGNED.fullmatch(presigned) if len(presigned) <= PRESIGNED_BYTES_MAX else None
     if found is None:
         raise InvalidValue("the presigned path is malformed; send it exactly as it was received")
@@ -58,7 +59,7 @@ def read(presigned: str) -> Presigned:
 
 
 def verify(keys: Mapping[str, bytes], method: str, presigned: str, now: int) -> Presigned:
-    """The path that was signed with one of these keys, if ``now`` is not past its time."""
+    """The path, if it was signed with one of these keys and has not expired at ``now``."""
     parts = read(presigned)
     key = keys.get(parts.kid)
     if key is None:

@@ -1,4 +1,4 @@
-"""What a run request asks for, reduced to what shapes the run."""
+"""The fingerprint of a run request: the fields that shape the run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ def fingerprint(
     labels: Mapping[str, str] | None = None,
     config: str | None = None,
 ) -> str:
-    """Two requests under one run key are the same request exactly when these are equal."""
+    """Two requests under one run key are the same request exactly if their fingerprints are equal."""
     return sha256_hex(
         {
             "selection": sorted(set(selection)),
             "partitions": sorted(set(partitions)),
             "labels": dict(labels or {}),
-            # Users may write floats there, which have no canonical form.
+            # Hashed as text, because user configuration may contain floats, which have no canonical
+            # form.
             "config_sha256": None if config is None else hashlib.sha256(config.encode()).hexdigest(),
         }
     )

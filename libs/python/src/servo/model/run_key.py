@@ -1,4 +1,4 @@
-"""A run's key: what asked for it. The same key finds the same run."""
+"""The key of a run. The same key finds the same run."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from servo.errors import InvalidValue
 from .limits import RUN_KEY_BYTES_MAX
 from .text import excerpt
 
-# Key spaces that belong to Servo itself.
+# Prefixes that are reserved for Servo.
 _RESERVED = ("manual:", "sched:", "sensor:", "backfill:")
 
 
 def check_chosen(text: str) -> str:
-    """A key that a user chose. Those of Servo's own runs are refused, so that nobody takes their place."""
+    """Checks a key that a user chose. Prefixes of Servo's own runs are refused, because a user's
+    run could otherwise take their keys.
+    """
     for prefix in _RESERVED:
         if text.startswith(prefix):
             raise InvalidValue(
@@ -23,7 +25,7 @@ def check_chosen(text: str) -> str:
 
 
 def manual(request_id: str) -> str:
-    """A run without a key of its own is its request."""
+    """A run without a key gets one from its request id."""
     return _check(f"manual:{request_id}")
 
 

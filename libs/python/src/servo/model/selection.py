@@ -1,6 +1,7 @@
-"""Which assets are meant: ``ns/a``, ``+ns/a``, ``ns/a+``, ``2+ns/a``, ``tag:x``, ``tag:k=v``, ``ns.*``, ``*``.
+"""Selections of assets: ``ns/a``, ``+ns/a``, ``ns/a+``, ``2+ns/a``, ``tag:x``, ``tag:k=v``,
+``ns.*``, ``*``.
 
-Several expressions mean their union; ``-`` before one takes its assets away, wherever it stands.
+Several expressions mean their union; ``-`` before one removes its assets, regardless of the order.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from .asset_key import AssetKey
 from .suggestions import did_you_mean
 from .text import excerpt, is_name
 
-# As far as there is.
+# Unlimited steps.
 _EVERYTHING = 2**32 - 1
 _PLAIN = re.compile(r"(?:(?P<up>[0-9]*)\+)?(?P<base>[^+]*)(?:\+(?P<down>[0-9]*))?")
 _TAG = re.compile(r"(?:(?P<up>[0-9]*)\+)?tag:(?P<base>.*?)(?P<down>\+)?", re.DOTALL)
 
 
 class NoSelection(InvalidValue):
-    """What is wrong with the expression at ``index``."""
+    """The fault of the expression at ``index``."""
 
     def __init__(self, index: int, sentence: str, unknown: str = "") -> None:
         super().__init__(sentence)
@@ -32,19 +33,19 @@ class NoSelection(InvalidValue):
 @dataclass(frozen=True, slots=True)
 class Term:
     excludes: bool
-    # Steps to go along with what it found.
+    # Steps to follow from the matched assets.
     upstream: int
     downstream: int
     asset: str = ""
     tag: str = ""
     tag_value: str | None = None
-    # Empty for all of them.
+    # Empty for all namespaces.
     namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Assets as selections see them."""
+    """The assets as selections need them."""
 
     tags: Mapping[str, Mapping[str, str]]
     upstream: Mapping[str, Iterable[str]]
@@ -59,7 +60,7 @@ def parse(expressions: Sequence[str]) -> list[Term]:
 
 
 def select(terms: Sequence[Term], graph: Graph) -> set[str]:
-    """The keys of the selected assets. An asset that is named must be there, even to be left out."""
+    """The keys of the selected assets. A named asset must exist, even if it is excluded."""
     chosen: set[str] = set()
     dropped: set[str] = set()
     for index, term in enumerate(terms):
@@ -84,7 +85,7 @@ def _fits(term: Term, key: str, tags: Mapping[str, str]) -> bool:
 
 
 def _spread(base: set[str], neighbours: Mapping[str, Iterable[str]], steps: int) -> set[str]:
-    """What is reached within so many steps, the beginning included."""
+    """Everything within ``steps`` steps, including the start."""
     found, edge = set(base), set(base)
     while steps > 0 and edge:
         edge = {neighbour for key in edge for neighbour in neighbours[key]} - found
@@ -109,7 +110,7 @@ def _parse_term(index: int, text: str) -> Term:
 
 
 def _steps(count: str | None) -> int:
-    """No digit means as far as there is."""
+    """A missing number means unlimited."""
     if count is None:
         return 0
     return int(count) if count.isdigit() else _EVERYTHING

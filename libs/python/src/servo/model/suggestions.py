@@ -1,10 +1,10 @@
-"""What somebody who named something unknown may have meant."""
+"""Suggestions for unknown names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Names that are more than this many edits away mean something else.
+# Names that differ by more edits are not suggested.
 _EDITS_MAX = 3
 _OFFERED_MAX = 3
 _LENGTH_MAX = 256
@@ -20,7 +20,7 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
 
 
 def _edits(one: str, other: str) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours that make one of the other."""
+    """Edit distance: insertions, deletions, replacements, and swaps of neighbours."""
     before: list[int] = []
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):

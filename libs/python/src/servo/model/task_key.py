@@ -1,6 +1,6 @@
-"""What a task does to what: ``namespace/name[partition]:operation``.
+"""The identity of a task: ``namespace/name[partition]:operation``.
 
-It carries nothing generated, so that plans made twice are the same plan.
+Contains nothing generated, so that planning twice gives the same plan.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class TaskKey:
     asset: AssetKey
     partition: PartitionKey | None = None
     operation: Operation = Operation.MATERIALIZE
-    # Which item of a mapped task this is.
+    # The item of a mapped task.
     map_index: int | None = None
 
     def child(self, index: int) -> TaskKey:

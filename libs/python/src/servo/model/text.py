@@ -1,4 +1,4 @@
-"""Rules about texts that several kinds of names share."""
+"""Rules for texts that several kinds of names share."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _EXCERPT_CHARS_MAX = 64
 
 
 def is_name(text: str) -> bool:
-    """What parts of asset keys and partition dimensions may be called."""
+    """Whether the text is valid in asset keys and as the name of a dimension."""
     return len(text) <= NAME_BYTES_MAX and _NAME.fullmatch(text) is not None
 
 
 def excerpt(text: str) -> str:
-    """What an error repeats of the text it refuses: enough to find it, never a page."""
+    """The part of a refused text that an error repeats."""
     return text if len(text) <= _EXCERPT_CHARS_MAX else f"{text[:_EXCERPT_CHARS_MAX]}…"

@@ -1,6 +1,6 @@
-"""Time zones by their IANA names, from the rules that come with the ``tzdata`` package.
+"""Time zones by their IANA names, from the ``tzdata`` package.
 
-Not the system's: every machine must count periods alike, and a name that one machine knows must be known to all.
+Not from the system, because every machine must compute the same periods and know the same names.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .text import excerpt
 
 @cache
 def find_zone(name: str) -> tzinfo:
-    """Empty is UTC."""
+    """An empty name means UTC."""
     if name in ("", "UTC"):
         return UTC
     if name not in _names():

@@ -1,6 +1,7 @@
-"""Does the work: takes envelopes, runs user code in child processes, reports what came of it.
+"""The worker: receives envelopes, runs user code in child processes, and reports the outcomes.
 
-Start reading at :mod:`servo.worker.worker`: a worker has a door that envelopes come through (:mod:`.pull` or
-:mod:`.push`) and slots that attempts run in (:mod:`.slots`, :mod:`.attempt`). User code never runs in the worker's own
-process: what it does to itself (hang, leak, crash, fork) ends with its child (:mod:`.child`).
+Start reading at :mod:`servo.worker.worker`. Envelopes arrive over a stream or by HTTP
+(:mod:`.pull`, :mod:`.push`), and attempts run in slots (:mod:`.slots`, :mod:`.attempt`). User code
+never runs in the worker's own process: a hang, leak, crash or fork ends with its child
+(:mod:`.child`).
 """

@@ -1,4 +1,4 @@
-"""One attempt: the child that runs it, the reports beside it, and the ways it can be cut short."""
+"""One attempt: its child process, its reports, and the ways in which it can be stopped early."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .secrets import SecretNotFound, Secrets, SecretUnavailable
 from .truncate import truncate
 
 _log = logging.getLogger("servo.worker")
-# Attempts that end sooner are not reported as started: their outcome says it all.
+# The start of shorter attempts is not reported, because their outcome includes it.
 _START_REPORTED_AFTER = 0.1
-# Nobody waits for the news that an attempt has started: what began around the same time is reported together.
+# Starts are reported together, because nobody waits for them.
 _STARTS_REPORTED_EVERY = 0.1
 _LOGS_EVERY = 1.0
-# Of attempts that may have only so much memory.
+# How often the memory of attempts with a limit is checked.
 _MEMORY_CHECK_SECONDS = 0.1
 _MEMORY_HINT = "give it more memory or less to do, deploy, then `servo runs retry`"
 _DIED_HINT = (
@@ -67,7 +67,7 @@ class Attempt:
         self._worker_id, self._session = worker_id, session
         self._code, self._environments, self._children = code, environments, children
         self._reports, self._kill_grace = reports, kill_grace
-        # Done when it is to be cut short, with how it ends then.
+        # Completed to stop the attempt early, with its outcome.
         self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
         self._child: Child | None = None
         self._memory = MemoryOverTime()
@@ -82,16 +82,16 @@ class Attempt:
         self._started = _now()
 
     def cancel(self) -> None:
-        """It was asked to stop."""
+        """The run was cancelled."""
         self._cut_short(outcome.cancelled())
 
     def interrupt(self, kill_grace: float) -> None:
-        """The worker leaves: it is given back. User code has so long after TERM."""
+        """The worker shuts down and returns the attempt. User code has ``kill_grace`` seconds after TERM."""
         self._kill_grace = kill_grace
         self._cut_short(outcome.interrupted())
 
     def start_request(self) -> callback_pb2.StartAttemptRequest:
-        """Tells that it began, or asks whether it may."""
+        """Reports that the attempt has started, or asks whether it may start."""
         start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
         start.mode = self.envelope.mode or event_execution_pb2.DISPATCH_MODE_PULL
         self._report_heartbeat_timeout(start)
@@ -99,19 +99,20 @@ class Attempt:
         return start
 
     def renew(self, renewed: callback_pb2.RenewedPaths) -> None:
-        """With fresh signatures."""
+        """Replaces the presigned paths by fresh ones."""
         if renewed.heartbeat:
             self._paths = renewed
 
     async def run(self) -> None:
-        """To its end, whatever that is, and reports it."""
+        """Runs the attempt to its end and reports the outcome."""
         self._started = _now()
         loop = asyncio.get_running_loop()
         lasts = loop.call_at(next_tick(loop.time() + _START_REPORTED_AFTER), self._start_background)
         try:
             finish = truncate(await self._work())
         except Exception as error:
-            # A full disk, a fork that fails, a fault of ours: who says nothing of it gets the next one, and loses that.
+            # A full disk, a failed fork or a bug of the worker. Reported, because the next attempt
+            # would otherwise be lost in the same way.
             _log.exception("attempt %s could not be run", self.envelope.attempt_id)
             finish = truncate(self._ended_early(f"the worker could not run it: {type(error).__name__}: {error}"))
         finally:
@@ -164,7 +165,7 @@ class Attempt:
         return await self._run_in(child, kind, secrets)
 
     async def _prepare(self) -> tuple[Kind, dict[str, str]]:
-        """What may take long, and be cut short, before there is a child."""
+        """The steps before there is a child; they can take long and can be stopped."""
         self._preparing = asyncio.current_task()
         try:
             if self._cut.done():
@@ -197,7 +198,7 @@ class Attempt:
                 await child.stop()
 
     async def _answer_of(self, child: Child, memory_bytes: int, secrets: dict[str, str]) -> asyncio.Future[Answer]:
-        """Done when this returns: with an answer, or because the child was ended without one."""
+        """The returned future is done: with an answer, or because the child ended without one."""
         work = child.begin(self._job(secrets), self._take_line, self._take_record)
         self._child = child
         watching = asyncio.create_task(self._watch_memory(child, memory_bytes)) if memory_bytes else None
@@ -207,7 +208,7 @@ class Attempt:
         finally:
             if watching:
                 watching.cancel()
-            # An answer that comes before the end by force counts.
+            # An answer that arrives before the child is killed counts.
             if not work.done():
                 await child.stop(self._kill_grace)
             self._child = None
@@ -224,7 +225,7 @@ class Attempt:
         return finish
 
     async def _watch_memory(self, child: Child, limit: int) -> None:
-        """Ends what has more than its limit, at once: who takes too much takes more while it is asked to stop."""
+        """Ends the attempt at once when it exceeds its limit, because it could allocate more during a grace period."""
         while not (used := child.exceeds_limit(limit)):
             await asyncio.sleep(_MEMORY_CHECK_SECONDS)
         self._memory.look(used, time.monotonic())
@@ -239,7 +240,7 @@ class Attempt:
         return outcome.failed("INFRASTRUCTURE", self._redact(how), hint)
 
     def _failed(self, category: str, why: object) -> Finish:
-        """Before user code could say why: in words of the disk, of pip, of the process."""
+        """A failure outside user code, with the message of the disk, pip or the process."""
         return outcome.failed(category, self._redact(str(why)))
 
     async def _resolved_inputs(self) -> list[worker_pb2.ResolvedInput]:
@@ -277,7 +278,8 @@ class Attempt:
             "secrets": secrets,
             "quarantine": envelope.quarantine,
             "checks": [checks.to_job(check) for check in envelope.checks],
-            # Where the version before lies; empty without one, or when no check compares with it.
+            # The location of the previous version; empty without one, or if no check compares with
+            # it.
             "previous": envelope.previous.uri,
             "trace": _trace(envelope.trace),
         }
@@ -290,8 +292,8 @@ class Attempt:
         self._beside = asyncio.create_task(self._report_in_background())
 
     async def _report_in_background(self) -> None:
-        """The start of an attempt that lasts, then beats and logs. Never ends by itself."""
-        # A pushed one asked before it began.
+        """Reports the start of a longer attempt, then heartbeats and logs. Runs until it is cancelled."""
+        # A pushed attempt has asked before it started.
         if self.envelope.mode != event_execution_pb2.DISPATCH_MODE_PUSH:
             start = self.start_request()
             start.start_time.CopyFrom(self._started)
@@ -312,7 +314,7 @@ class Attempt:
                 self._send(self._paths.heartbeat, heartbeat=beat)
 
     def _report_logs(self) -> None:
-        """One batch at a time: while the server is away lines are dropped and counted rather than kept."""
+        """One batch at a time: while the server is unreachable, lines beyond the buffer are dropped and counted."""
         if self._lines and not self._batch_under_way:
             self._batch_under_way = True
             self._send_logs()
@@ -328,9 +330,9 @@ class Attempt:
         self._keep_line(f"LOG_STREAM_{stream}", line)
 
     def _take_record(self, record: dict[str, Any]) -> None:
-        """Of the logger that user code was given."""
-        to_job = ((self._redact(key), self._redact(text)) for key, text in record["fields"].items())
-        fields = {key: text[: logs.FIELD_CHARS_MAX] for key, text in to_job}
+        """A record of the logger that user code got."""
+        redacted = ((self._redact(key), self._redact(text)) for key, text in record["fields"].items())
+        fields = {key: text[: logs.FIELD_CHARS_MAX] for key, text in redacted}
         self._keep_line("LOG_STREAM_LOGGER", record["text"], f"LOG_LEVEL_{record['level']}", fields)
 
     def _keep_line(
@@ -344,13 +346,13 @@ class Attempt:
         self._lines.add(callback_pb2.LogLine(time=_now(), stream=stream, level=level or None, text=text, fields=fields))
 
     def _about(self, call: Any) -> None:
-        """Whose call it is."""
+        """Sets the fields that identify the attempt."""
         envelope = self.envelope
         call.tenant, call.workspace, call.run_id = envelope.tenant, envelope.workspace, envelope.run_id
         call.attempt_id, call.session = envelope.attempt_id, self._session
 
     def _report_heartbeat_timeout(self, call: callback_pb2.StartAttemptRequest | callback_pb2.HeartbeatRequest) -> None:
-        """As the envelope says it: signatures are renewed for as long."""
+        """Repeats the envelope's timeout, because signatures are renewed for that time."""
         if self.envelope.timeouts.HasField("heartbeat"):
             call.heartbeat_timeout.CopyFrom(self.envelope.timeouts.heartbeat)
 
@@ -372,7 +374,8 @@ class Attempt:
                 if answer.heartbeat.should_cancel:
                     self.cancel()
             case "refusal" if answer.refusal.reason in _OVER:
-                # Servo does not know the attempt, or has given it up: not worth going on with.
+                # Servo does not know the attempt or has given it up, so there is no point in
+                # continuing.
                 self.cancel()
 
 
@@ -391,13 +394,13 @@ def _too_much(used: int, limit: int) -> str:
 
 
 def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:
-    """As variables of the environment, by the names that OpenTelemetry gives them."""
+    """As environment variables with OpenTelemetry's names."""
     named = {"TRACEPARENT": trace.traceparent, "TRACESTATE": trace.tracestate}
     return {name: value for name, value in named.items() if value}
 
 
 def next_tick(at: float) -> float:
-    """The next time, not before this one, at which all attempts of this worker report their start."""
+    """The next time, not before ``at``, at which all attempts of this worker report their start."""
     return math.ceil(at / _STARTS_REPORTED_EVERY) * _STARTS_REPORTED_EVERY
 
 

@@ -1,4 +1,4 @@
-"""Checks on their way to a child process: what the deployment says, rather than what the code happens to say."""
+"""Checks as they are passed to a child process: those of the deployment, not those of the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from servo.define.checks import Check, CheckFunction, Code, MaxAge, NotNull, RowCount, Schema, Sql, Unique
 from servo.execute.quality import CannotCheck
 
-# A child starts quicker without protobuf.
+# A child starts faster without protobuf.
 if TYPE_CHECKING:
     from google.protobuf.duration_pb2 import Duration
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_job(check: quality_pb2.CheckDefinition) -> dict[str, Any]:
-    """As JSON for the child."""
+    """The check as JSON for the child."""
     from servo.v1 import quality_pb2
 
     return {
@@ -32,7 +32,7 @@ def to_job(check: quality_pb2.CheckDefinition) -> dict[str, Any]:
 
 
 def read(given: Mapping[str, Any]) -> Check:
-    """In the child. Raises :class:`CannotCheck`."""
+    """Called in the child. Raises :class:`CannotCheck`."""
     spec = _read_spec(given)
     timeout = None if given["timeout"] is None else timedelta(seconds=given["timeout"])
     return Check(given["name"], spec, given["severity"], given["phase"], timeout)

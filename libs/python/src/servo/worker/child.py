@@ -1,4 +1,4 @@
-"""The worker's end of a child process: one job at a time, and an end by force when it must be."""
+"""The worker's side of a child process, which runs one job at a time and can be killed."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from . import frames, orphans, process_tree
 from .logs import Lines
 
 Stream = Literal["STDOUT", "STDERR"]
-# Gets each line that user code prints.
+# Called with each line that user code prints.
 TakesLine = Callable[[Stream, str], None]
 Answer = dict[str, Any]
-# Gets what user code says to its logger.
+# Called with each record of user code's logger.
 TakesRecord = Callable[[dict[str, Any]], None]
-# What is the worker's alone.
+# Variables that only the worker gets.
 _PRIVATE = frozenset({"SERVO_API_KEY"})
 _READ_BYTES = 64 * 1024
-# Reads that take what a pipe can hold, with something to spare.
+# Enough to drain a full pipe.
 _READS_AT_THE_END_MAX = 4
 _ENDING_SECONDS = 2.0
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -37,10 +37,10 @@ class ChildDied(Exception):
 
 
 class Child:
-    """Its process group is its own: whatever user code started ends with it."""
+    """A child process with a process group of its own, so that everything user code started ends with it."""
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: int, watched: int) -> None:
-        """``watched`` is the process's own file descriptor."""
+        """``watched`` is the pidfd of the process."""
         self._process, self._lifeline, self._watched = process, lifeline, watched
         orphans.ours.add(process.pid)
         self._loop = asyncio.get_running_loop()
@@ -52,19 +52,20 @@ class Child:
         self._printed: dict[int, Lines] = {}
         self.jobs = 0
         self.stopped = False
-        # Of jobs that were answered, and of the one that was not.
+        # Processor time of answered jobs, and of the unanswered one.
         self._cpu_told_ms = self.cpu_ms = 0
 
     @classmethod
     async def start(cls, folder: Path, python: str = sys.executable, without: Set[str] = frozenset()) -> Child:
-        """``without`` are variables that it does not get. Raises ``OSError`` where no process can be started, and then
-        leaves nothing open."""
+        """``without`` are variables that the child does not get. Raises ``OSError`` if no process
+        can be started, and then leaves nothing open.
+        """
         private = _PRIVATE | without
         with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
             control, their_control = socket.socketpair()
             ours.enter_context(control)
             theirs.enter_context(their_control)
-            # Our end closes when this process dies, however it dies.
+            # The worker's end closes when the worker dies, for any reason.
             their_lifeline, lifeline = os.pipe()
             ours.callback(os.close, lifeline)
             theirs.callback(os.close, their_lifeline)
@@ -89,17 +90,17 @@ class Child:
         return not self.stopped and not self._ended.is_set()
 
     def resident_bytes(self) -> int:
-        """Of the process itself, now."""
+        """Of the process itself, without its children."""
         return process_tree.resident_bytes(self._process.pid)
 
     def exceeds_limit(self, limit: int) -> int:
-        """What it has in memory with all it started, when that is more than the limit; else 0."""
+        """The memory of the process and everything it started, if that exceeds the limit; else 0."""
         return process_tree.exceeds_limit(self._process.pid, limit)
 
     def begin(
         self, job: Answer, take_line: TakesLine, take_record: TakesRecord | None = None
     ) -> asyncio.Future[Answer]:
-        """The answer, or :class:`ChildDied`. Whoever gives up waiting leaves the child busy, and must stop it."""
+        """The answer, or :class:`ChildDied`. A caller that stops waiting leaves the child busy and must stop it."""
         answer: asyncio.Future[Answer] = self._loop.create_future()
         self._answer, self._take_line, self._take_record = answer, take_line, take_record
         self.jobs += 1
@@ -114,7 +115,7 @@ class Child:
         return await self.begin(job, take_line)
 
     async def end(self) -> None:
-        """Of one that has nothing to do: it leaves by itself when nobody can give it a job any more."""
+        """For an idle child: it exits once its control socket is closed."""
         if self._control:
             self._control.close()
         with contextlib.suppress(TimeoutError):
@@ -122,7 +123,7 @@ class Child:
         await self.stop()
 
     async def stop(self, grace: float = 0.0) -> None:
-        """TERM, and KILL after the grace, to the whole group."""
+        """Sends TERM, and KILL after the grace period, to the whole group."""
         self.stopped = True
         if grace > 0 and not self._ended.is_set():
             self._signal(signal.SIGTERM)
@@ -139,14 +140,14 @@ class Child:
             self._close(pipe)
 
     async def _listen(self, control: socket.socket) -> None:
-        """A process's end shows on its file descriptor, whoever still holds its pipes."""
+        """The pidfd shows the end of the process, even if other processes still hold its pipes."""
 
         def note_end() -> None:
             self._loop.remove_reader(self._watched)
             os.close(self._watched)
             os.close(self._lifeline)
             self.cpu_ms = max(_cpu_ms(self._process.pid) - self._cpu_told_ms, 0)
-            # Before anybody asks how it ended: until then its number, and so its group's, is nobody else's.
+            # Before the process is reaped, because its pid and group id can be reused afterwards.
             self._signal(signal.SIGKILL)
             self._ended.set()
             how = _how(self._process.wait())
@@ -163,7 +164,7 @@ class Child:
         self._control, _ = await self._loop.create_connection(lambda: _Answers(self._take, self._fail), sock=control)
 
     def _take(self, answer: Answer) -> None:
-        """What was printed before it stands in the pipes by now, and belongs to this job."""
+        """First reads the pipes, because everything printed before the answer belongs to this job."""
         if "record" in answer:
             if self._take_record is not None:
                 self._take_record(answer["record"])
@@ -187,7 +188,7 @@ class Child:
             self._printed[pipe].end()
 
     def _read(self, pipe: int) -> bool:
-        """Whether there may be more. A child that nobody reads would block, so this never waits for anybody."""
+        """Whether there may be more. Never waits, because a child whose output is not read would block."""
         try:
             piece = os.read(pipe, _READ_BYTES) if pipe in self._printed else b""
         except BlockingIOError:
@@ -213,13 +214,13 @@ class Child:
             self._take_line(stream, line)
 
     def _signal(self, number: int) -> None:
-        # The group outlives its leader while anything in it lives.
+        # The group outlives its leader while any process in it lives.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
 
 class _Answers(asyncio.Protocol):
-    """The line that a child answers on."""
+    """The socket on which a child sends answers."""
 
     def __init__(self, take: Callable[[Answer], None], fail: Callable[[Exception], None]) -> None:
         self._take, self._fail = take, fail
@@ -240,7 +241,7 @@ def _end_at_once(process: subprocess.Popen[bytes]) -> None:
 
 
 def _cpu_ms(pid: int) -> int:
-    """Of a process that ended and that nobody asked about yet, with what it started and waited for."""
+    """Processor time of an ended process that was not reaped yet, including the children that it waited for."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,7 +1,8 @@
-"""A child process: runs one function after the other, of one version of the user's code.
+"""The child process: runs functions of one version of the user's code, one after the other.
 
-``python -m servo.worker.child_main SOCKET LIFELINE FOLDER`` reads jobs from the socket and answers each. Standard
-output and error stay the user's. When the worker dies, the lifeline breaks, and everything here ends with it.
+``python -m servo.worker.child_main SOCKET LIFELINE FOLDER`` reads jobs from the socket and answers
+each. Standard output and error belong to the user. When the worker dies, the lifeline closes and
+the whole process group ends.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 class CodeMissing(ServoError):
-    """The function that the deployment names is not in the code."""
+    """The code does not have the function that the deployment names."""
 
 
 def main() -> None:
     control, lifeline = socket.socket(fileno=int(sys.argv[1])), int(sys.argv[2])
-    # What user code starts must not hold the lines to the worker.
+    # Processes that user code starts must not inherit the connection to the worker.
     for line in (control.fileno(), lifeline):
         os.set_inheritable(line, False)
     _exit_with_worker(lifeline)
@@ -53,13 +54,13 @@ def main() -> None:
     while (job := frames.read(jobs)) is not None:
         answer = run(job)
         if not flush_printed():
-            # The work is done all the same, but the next job could not print.
+            # The job has succeeded, but the next one could not print.
             answer["worn"] = True
         records.send(_packed(answer))
 
 
 def _exit_with_worker(lifeline: int) -> None:
-    """The thread ends the whole group; the kernel ends this process even while native code holds the interpreter."""
+    """A thread kills the whole group; the kernel kills this process even if native code holds the interpreter."""
 
     def watch() -> None:
         os.read(lifeline, 1)
@@ -67,13 +68,14 @@ def _exit_with_worker(lifeline: int) -> None:
 
     system = ctypes.CDLL(None)
     system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # What user code starts and leaves stays ours until we end, and is the worker's to end then.
+    # Orphans of user code become children of this process, and of the worker when this process
+    # ends.
     system.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     threading.Thread(target=watch, name="servo-lifeline", daemon=True).start()
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    # Where tools look for the trace that they go on with, and what user code starts inherits it.
+    # Tools look for the trace here, and processes that user code starts inherit it.
     os.environ.update(job["trace"])
     meter = Meter()
     moved: dict[str, int] = {}
@@ -108,17 +110,19 @@ def _attempt(job: dict[str, Any], usage: dict[str, int]) -> dict[str, Any]:
     except Skip as skip:
         answer = {"outcome": "skipped", "reason": str(skip.reason)}
         logging.getLogger(LOGGER).info("skipped: %s", skip.reason or "no reason given")
-    # Whatever user code raises, a SystemExit too, is its failure and not the end of this process.
+    # Everything that user code raises, SystemExit included, fails the job and not this process.
     except BaseException as error:
         answer = {"outcome": "failed", "error": _error(error, retry, definition)}
     answer["checks"] = [_check_to_answer(result) for result in attempted.checks]
-    # A thread that a check left behind does not meet the next job, and no process outlives its own.
+    # The child is not reused if a check left a thread or the job left a process behind.
     answer["worn"] = any(result.timed_out for result in attempted.checks) or _has_processes()
     return answer
 
 
 def _has_processes() -> bool:
-    """Whether anything that was started here lives, or ended and was not waited for. Its reaper is this process."""
+    """Whether a process that was started here is alive or was not waited for. Orphans count,
+    because this process is their reaper.
+    """
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -163,7 +167,7 @@ def _check_to_answer(result: CheckResult) -> dict[str, Any]:
     outcome = result.outcome
     return {
         "name": result.name,
-        # A frame's own bool is none that JSON knows.
+        # The bool of a frame library is not encodable as JSON.
         "passed": bool(outcome.passed),
         "severity": result.severity,
         "phase": result.phase,

@@ -9,20 +9,21 @@ from typing import NamedTuple
 from .child import Child
 
 _JOBS_PER_CHILD_MAX = 1_000
-# Of its limit: the next job shall not fail for what this one kept.
+# As a share of the limit, so that the next job does not fail because of memory that this one kept.
 _MEMORY_LEFT_MAX = 0.5
 
 
 class Kind(NamedTuple):
-    """Children that may stand in for each other."""
+    """The key of interchangeable children."""
 
     folder: Path
-    # The interpreter of its environment.
+    # The interpreter of the code's environment.
     python: str
-    # What a job may have in memory; what one leaves behind counts for the next.
+    # The memory limit of a job; memory that a job leaves behind counts for the next.
     memory_bytes: int
-    # Variables that its environment must not have. Of a child that has one which became a secret since, the environment
-    # cannot be changed from here; it gets no more jobs, and makes room when there is need of it.
+    # Variables that the child's environment must not have. The environment of a running child
+    # cannot be changed, so a child that has a variable which became a secret gets no more jobs and
+    # is replaced when its slot is needed.
     without: frozenset[str] = frozenset()
 
 
@@ -36,12 +37,12 @@ class Children:
         while not fresh and (child := self._idle_one(kind)) is not None:
             if child.alive:
                 return child
-            # It died of what user code left behind in it.
+            # It died because of something that user code left behind.
             self._end_soon(child)
         return await Child.start(kind.folder, kind.python, kind.without)
 
     def give_back(self, kind: Kind, child: Child, *, fresh: bool) -> None:
-        """One that did its job well. The oldest idle one makes room."""
+        """Keeps a child that succeeded; the oldest idle one is ended to make space."""
         full = kind.memory_bytes and child.resident_bytes() > kind.memory_bytes * _MEMORY_LEFT_MAX
         if fresh or full or child.jobs >= _JOBS_PER_CHILD_MAX:
             self._end_soon(child)

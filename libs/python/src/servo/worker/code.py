@@ -1,4 +1,4 @@
-"""User code by digest: downloaded once, verified before anything of it is imported, two versions side by side."""
+"""User code by digest: downloaded once, verified before anything is imported; versions coexist."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class CodeCache:
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def get(self, workspace: str, digest: str) -> Path:
-        """The folder with the unpacked sources. It exists only whole."""
+        """The folder with the unpacked sources, created atomically."""
         folder = self._folder / digest
-        # Looked for every time: who makes room on a disk does not ask us.
+        # Checked every time, because somebody may clean up the disk.
         if folder.exists():
             return folder
         async with self._locks.setdefault(digest, asyncio.Lock()):

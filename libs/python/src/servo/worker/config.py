@@ -1,4 +1,4 @@
-"""What a worker is told about itself."""
+"""The configuration of a worker."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _PUSH_CERTIFICATE, _PUSH_KEY = "SERVO_PUSH_CERTIFICATE", "SERVO_PUSH_KEY"
 
 @dataclass(frozen=True, slots=True)
 class PushConfig:
-    """Where a worker listens that is pushed to, rather than pulls."""
+    """The listener of a worker in push mode."""
 
-    # What the server reaches it by.
+    # The address under which the server reaches it.
     url: str
     host: str
-    # 0 takes a free one, which the URL must then not name.
+    # 0 chooses a free port, which the URL then cannot name.
     port: int
-    # For a URL that begins with https://; files in PEM.
+    # For a URL with https://; PEM files.
     certificate: str = ""
     key: str = ""
 
@@ -49,16 +49,16 @@ class PushConfig:
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
     tenant: str
-    # Code, environments, and outcomes that the server has not answered.
+    # For code, environments, and unanswered outcomes.
     folder: Path
     slots: int = 2
     name: str = field(default_factory=socket.gethostname)
     workspaces: Sequence[str] = ()
     capabilities: Sequence[str] = ()
     pools: Sequence[str] = ()
-    # From being told to leave to the end of this process.
+    # Seconds from the request to shut down to the end of this process.
     leave_grace: float = 30.0
-    # For user code after TERM.
+    # Seconds for user code after TERM.
     kill_grace: float = 5.0
     push: PushConfig | None = field(default_factory=lambda: PushConfig.of(dict(os.environ)))
 

@@ -1,4 +1,4 @@
-"""Envelopes at a worker's door: whether they were written for it, and whether they came before."""
+"""Verifies envelopes and recognizes repeated ones."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from google.protobuf.message import DecodeError
 
 from servo.v1 import worker_pb2
 
-# Attempts remembered, so that an envelope that is sent again is not run again.
+# Attempts to remember, so that a repeated envelope is not run again.
 _REMEMBERED_MAX = 65_536
 
 
 def open_envelope(key: bytes, signed: worker_pb2.SignedEnvelope) -> worker_pb2.TaskEnvelope | None:
-    """``None`` for what was not signed for this worker, or cannot be read."""
+    """``None`` if it was not signed for this worker, or cannot be decoded."""
     if not hmac.compare_digest(hmac.digest(key, signed.envelope, "sha256"), signed.signature):
         return None
     try:
@@ -24,7 +24,7 @@ def open_envelope(key: bytes, signed: worker_pb2.SignedEnvelope) -> worker_pb2.T
 
 
 class SeenAttempts:
-    """The attempts of late."""
+    """The most recent attempts."""
 
     def __init__(self) -> None:
         self._attempts: OrderedDict[str, None] = OrderedDict()

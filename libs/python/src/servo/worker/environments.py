@@ -1,7 +1,8 @@
-"""One virtual environment per list of locked requirements: made once, shared by all code that is locked to the same.
+"""One virtual environment per list of locked requirements, created once and shared by all code with
+the same list.
 
-Code whose requirements the worker's own environment has runs there. An environment that was made falls back to the
-worker's packages for what its list does not name, Servo itself among them.
+Code whose requirements the worker's own environment satisfies runs there. Other environments fall
+back to the worker's packages for everything that their list does not name, including Servo.
 """
 
 from __future__ import annotations
@@ -27,34 +28,35 @@ _COMPLETE = "complete"
 _INSTALL_SECONDS_MAX = 900.0
 _LOOK_AGAIN = 0.2
 _LINES_TOLD = 15
-# Words of pip for a network or a disk that does not do its part.
+# Messages of pip for transient failures of network or disk.
 _PASSING = re.compile(
     r"NewConnectionError|ConnectTimeout|Read timed out|ReadTimeoutError|Connection (refused|reset|aborted)"
     r"|Temporary failure in name resolution|HTTP error 5\d\d|5\d\d Server Error|IncompleteRead"
     r"|No space left|Disk quota exceeded"
 )
-# Credentials in the address of an index.
+# Credentials in the URL of an index.
 _CREDENTIALS = re.compile(r"(?<=://)[^/\s@]+@")
 
 
 class BadEnvironment(ServoError):
-    """Requirements that cannot be installed here."""
+    """The requirements cannot be installed here."""
 
 
 class EnvironmentUnavailable(ServoError):
-    """They could not be installed now; another try may go better."""
+    """The requirements could not be installed now; a retry may succeed."""
 
 
 class Environments:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._found: dict[Path, str] = {}
-        # Under way, for everybody who waits: it goes on when one of them is cut short.
+        # Environments in progress, shared by all waiters; one waiter's cancellation does not stop
+        # them.
         self._making: dict[str, asyncio.Task[str]] = {}
 
     async def python_for(self, code: Path) -> str:
-        """The interpreter that code in this folder runs with. Raises one of the above."""
-        # Looked for every time: who makes room on a disk does not ask us.
+        """The interpreter for the code in this folder. Raises one of the errors above."""
+        # Checked every time, because somebody may clean up the disk.
         if code not in self._found or not Path(self._found[code]).exists():
             file = code / REQUIREMENTS_NAME
             locked = file.read_text() if file.exists() else ""
@@ -76,13 +78,13 @@ class Environments:
 
 
 def missing(locked: str) -> list[str]:
-    """What of it this environment does not have."""
+    """The requirements that this environment does not satisfy."""
     return [line for line in locked.splitlines() if not _is_here(line)]
 
 
 def _is_here(line: str) -> bool:
     if ";" in line:
-        # A marker may say that it is not for this machine, which pip knows best.
+        # A marker may exclude this machine; pip decides that.
         return False
     name, _, version = line.split(" --hash")[0].replace(" ", "").partition("==")
     try:
@@ -101,7 +103,7 @@ async def _make(folder: Path, locked: str) -> str:
     folder.parent.mkdir(parents=True, exist_ok=True)
     async with _exclusive_lock(folder.with_suffix(".lock")):
         if not ((folder / _COMPLETE).exists() and python.exists()):
-            # What a process left that died on the way, or somebody deleted in part.
+            # Left by a process that died halfway, or deleted in part.
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             await _run("-m", "venv", "--without-pip", str(folder))
             (folder / REQUIREMENTS_NAME).write_text(locked)
@@ -115,13 +117,13 @@ async def _make(folder: Path, locked: str) -> str:
 
 
 def _add_servo(folder: Path) -> None:
-    """Behind what was installed: the lock wins."""
+    """After the installed packages, so that the lock takes precedence."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     (folder / "lib" / version / "site-packages" / "servo.pth").write_text(f"{_SERVO_LIES_IN}\n{_packages()}\n")
 
 
 def _packages() -> str:
-    """Where the worker's own packages lie."""
+    """The folder of the worker's own packages."""
     import sysconfig
 
     return sysconfig.get_path("purelib")
@@ -158,7 +160,7 @@ def _refuse(output: str) -> None:
 
 @contextlib.asynccontextmanager
 async def _exclusive_lock(lock: Path) -> AsyncIterator[None]:
-    """Among all workers that share the folder."""
+    """A lock between all workers that share the folder."""
     handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         while True:

@@ -1,4 +1,4 @@
-"""Messages between the worker and its children: a length of four bytes, then JSON."""
+"""Messages between the worker and its children: four bytes of length, then JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pack(message: dict[str, Any]) -> bytes:
 
 
 def take(received: bytearray) -> dict[str, Any] | None:
-    """The first message, taken away from what was received; ``None`` while it is not whole. ``ValueError`` for none."""
+    """Removes and returns the first message; ``None`` if it is incomplete. Raises ``ValueError`` for an invalid one."""
     if len(received) < _LENGTH.size:
         return None
     end = _LENGTH.size + _length(received)
@@ -32,7 +32,7 @@ def take(received: bytearray) -> dict[str, Any] | None:
 
 
 def read(stream: IO[bytes]) -> dict[str, Any] | None:
-    """The next message, or ``None`` when the other side is gone."""
+    """The next message, or ``None`` at the end of the stream."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None

@@ -1,4 +1,4 @@
-"""The versions that an envelope names, inline or, when they are many, in a file beside it."""
+"""The versions that an envelope names, inline or, if there are many, in a separate file."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from servo.v1 import materialization_pb2, worker_pb2
 
 
 class BadInputs(ServoError):
-    """A list of inputs that cannot be believed or read."""
+    """A list of inputs that cannot be read or does not match its digest."""
 
 
 def read_input_list(uri: str, digest: str) -> list[worker_pb2.ResolvedInput]:
-    """Of many inputs."""
+    """The list of inputs in a file."""
     try:
         content = read_file(uri)
     except (OSError, BadFolder) as error:
@@ -33,12 +33,12 @@ def read_input_list(uri: str, digest: str) -> list[worker_pb2.ResolvedInput]:
 
 
 def _parse(line: str) -> worker_pb2.ResolvedInput:
-    """A newer dispatcher may say more than this worker knows about."""
+    """Ignores unknown fields, which a newer dispatcher may send."""
     return json_format.Parse(line, worker_pb2.ResolvedInput(), ignore_unknown_fields=True)
 
 
 def recorded(inputs: Iterable[worker_pb2.ResolvedInput]) -> list[materialization_pb2.InputVersion]:
-    """What was read, as an output tells it."""
+    """The input versions that an output reports."""
     return [
         materialization_pb2.InputVersion(
             asset_key=each.asset_key, partition_key=version.partition_key, materialization_id=version.materialization_id

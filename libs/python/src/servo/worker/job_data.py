@@ -26,18 +26,20 @@ Job = dict[str, Any]
 
 
 def parameters(job: Job) -> list[str]:
-    """What the function reads. Some inputs only have to be there first."""
+    """The parameters of the function. Inputs without one only define an order."""
     return [each["parameter"] for each in job["inputs"] if each["parameter"]]
 
 
 def previous_rows(job: Job, checks: Iterable[Check]) -> int | None:
-    """Of the version before, when a check compares with it. None without one, or when it has no rows."""
+    """The row count of the previous version, if a check compares with it. None without a version,
+    or if it has no rows.
+    """
     compare = any(isinstance(each.spec, RowCount) and each.spec.share_of_previous_ppm is not None for each in checks)
     return row_count(job["previous"]) if compare and job["previous"] else None
 
 
 def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]:
-    """By parameter, and how many bytes that took."""
+    """The inputs by parameter, and the bytes read."""
     given, _ = declared(asset)
     reader = Reader()
     inputs: dict[str, Read] = {}
@@ -59,7 +61,7 @@ def read_inputs(asset: Asset[..., Any], job: Job) -> tuple[dict[str, Read], int]
 
 
 def write_outputs(asset: Asset[..., Any], attempted: AttemptState, job: Job) -> list[dict[str, Any]]:
-    """Everything that was made and may be promoted or waits for a decision. ``None`` is nothing made."""
+    """Commits the outputs that can be promoted or quarantined. ``None`` means no output."""
     if attempted.made is None or attempted.gating is Gating.BLOCK:
         return []
     outputs = []
@@ -67,7 +69,7 @@ def write_outputs(asset: Asset[..., Any], attempted: AttemptState, job: Job) -> 
         value = attempted.made.values[str(output.key)]
         if value is not None:
             folder = open_folder(job["output_uri"])
-            # The first has the attempt's folder, the others one below.
+            # The first output is in the attempt's folder, the others are in folders below it.
             folder = folder if number == 0 else folder.below(output.key.namespace).below(output.key.name)
             about = OutputIdentity(job["run_id"], job["attempt_id"], str(output.key), job["partition"])
             outputs.append(commit(folder, value, output.io or asset.settings.io, about, job["inputs"]))
@@ -75,7 +77,7 @@ def write_outputs(asset: Asset[..., Any], attempted: AttemptState, job: Job) -> 
 
 
 def _load(read: Asset[..., Any] | Source | None) -> Callable[[PartitionKey | None], Any] | None:
-    """How a source gives what there is of it."""
+    """The loader of a source."""
     if not isinstance(read, Source) or not is_custom(read.io):
         return None
     load: Callable[[PartitionKey | None], Any] = custom(read.io, "load").load
@@ -83,7 +85,9 @@ def _load(read: Asset[..., Any] | Source | None) -> Callable[[PartitionKey | Non
 
 
 def _refuse_partial_mapped_input(read: Asset[..., Any] | Source | None, resolved: ResolvedInput) -> None:
-    """A mapped asset is what all its items made; a server that names only the last of them would hand over a part."""
+    """A mapped asset consists of all its items' values; a server that names only the last version
+    would pass a part of them.
+    """
     made = [version for version in resolved.versions if version.materialization_id]
     if resolved.mapped or not isinstance(read, Asset) or all(is_item(version) for version in made):
         return

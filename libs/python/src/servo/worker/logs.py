@@ -1,4 +1,4 @@
-"""Lines that user code prints, however many and however long."""
+"""Lines that user code prints, in any number and length."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ from collections.abc import Callable
 
 from servo.v1 import callback_pb2
 
-# What a line may have when it is sent, and what of it is looked at: a secret that begins before the cut is seen whole.
+# The length of a line that is sent, and of the part that is searched for secrets, which must
+# include a secret that crosses the limit.
 LINE_CHARS_MAX = 16 * 1024
 LINE_BYTES_MAX = 2 * LINE_CHARS_MAX
 FIELD_CHARS_MAX = 1024
-# The server takes 1,000 lines and 1 MiB at once.
+# The server accepts 1,000 lines and 1 MiB per request.
 _BATCH_LINES_MAX = 500
 _BATCH_BYTES_MAX = 256 * 1024
-# What waits while the server is slow or away; the rest is counted.
+# Lines that wait while the server is slow or unreachable; further lines are counted.
 _KEPT_LINES_MAX = 5_000
 _KEPT_BYTES_MAX = 2 * 1024 * 1024
 
 
 class Lines:
-    """What comes in pieces, line by line. A long line is cut, its rest thrown away."""
+    """Splits chunks into lines. The rest of an overlong line is dropped."""
 
     def __init__(self, take: Callable[[str], None]) -> None:
         self._take = take
@@ -39,14 +40,14 @@ class Lines:
             self._cut, self._rest = True, b""
 
     def end(self) -> None:
-        """What stands there without an end of its line is one too."""
+        """Emits an incomplete last line."""
         if self._rest and not self._cut:
             self._take(_text(self._rest))
         self._rest, self._cut = b"", False
 
 
 class LogBuffer:
-    """Lines of an attempt that wait to be sent."""
+    """Lines of an attempt that are waiting to be sent."""
 
     def __init__(self) -> None:
         self._lines: list[callback_pb2.LogLine] = []
@@ -82,7 +83,7 @@ class LogBuffer:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a line may have gone on. One character may have been cut in two."""
+    """Whether the line was truncated. The limit can split a multi-byte character."""
     return len(text) * 4 > LINE_BYTES_MAX and len(text.encode(errors="replace")) > LINE_BYTES_MAX - 4
 
 

@@ -1,4 +1,4 @@
-"""Memory over time of attempts that last, from looks now and then."""
+"""Memory over time of longer attempts, from samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class MemoryOverTime:
         self._looks = 0
 
     def look(self, resident_bytes: int, now: float) -> None:
-        """``now`` in seconds of any clock that only goes forward."""
+        """``now`` is in seconds of a monotonic clock."""
         if self._looks:
             self._megabyte_ms += resident_bytes / 1_000_000 * (now - self._looked) * 1000
         self.peak_bytes = max(self.peak_bytes, resident_bytes)
@@ -21,6 +21,6 @@ class MemoryOverTime:
         self._looks += 1
 
     def add_to(self, usage: common_pb2.Usage) -> None:
-        """In place of what was told by the peak alone, once there is something better."""
+        """Replaces the estimate from the peak alone, once there are samples."""
         if self._looks > 1:
             usage.memory_mb_ms = round(self._megabyte_ms)

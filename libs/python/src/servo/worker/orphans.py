@@ -1,10 +1,11 @@
-"""Processes that user code started in groups of their own: they come to the worker when their child ends.
+"""Processes that user code started in sessions of their own, which become children of the worker
+when their child process ends.
 
-A child has what it started, however far down, for as long as it lives itself (it is their reaper, as the worker is
-its). What the worker finds among its own children that is none of those it started belongs to a job that is over.
-
-What it started itself has the worker's session, as pip has, or is a child for jobs, which are listed here. A process of
-user code has another session whatever it does: each child begins one, and none can be joined from outside.
+A child process is the reaper of everything that it started, and the worker is the reaper of the
+child. So a process among the worker's children that the worker did not start belongs to a finished
+job. The worker's own subprocesses, such as pip, have the worker's session; children for jobs are
+listed here. A process of user code always has another session: each child begins one, and a session
+cannot be joined from outside.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 _LOOKS_MAX = 50
 _LOOK_AGAIN = 0.1
 
-# Children for jobs that this worker started and that live.
+# Running children for jobs.
 ours: set[int] = set()
 
 
@@ -28,21 +29,22 @@ _adopts = False
 
 
 def adopt() -> None:
-    """From now on they come to this process rather than to the system's first one."""
+    """Makes this process the reaper of orphans instead of init."""
     global _adopts
     _adopts = ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1) == 0
 
 
 def end_soon(looks: int = _LOOKS_MAX) -> None:
-    """Ends them, and what comes to us when they end."""
+    """Kills orphans, and the processes that become orphans when those end."""
     if not _adopts:
-        # Then all that it has was started here, and is not for us to end.
+        # Without adoption, all children of this process were started by it and must not be killed.
         return
     left = {pid for pid in _children() - ours if _is_of_another_session(pid)}
     for pid in left:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-        # Nobody else asks how it ended. What has not ended yet is asked with the next look.
+        # Reaps it, because nothing else does. A process that has not ended yet is reaped at the
+        # next look.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(pid, os.WNOHANG)
     if left and looks:

@@ -1,4 +1,4 @@
-"""What an attempt reports at its end."""
+"""The final report of an attempt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Finish = callback_pb2.FinishAttemptRequest
 
 
 def failed(category: str, message: str, hint: str = "") -> Finish:
-    """``hint`` says what to do about it, where the category alone would say something else."""
+    """``hint`` replaces the hint that follows from the category."""
     error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}", message=plain(message), hint=hint)
     return Finish(outcome="OUTCOME_FAILED", error=error)
 
@@ -28,12 +28,12 @@ def cancelled() -> Finish:
 
 
 def interrupted() -> Finish:
-    """Given back: it is tried again, which counts as no failure."""
+    """The attempt is returned: the task is tried again, which does not count as a failure."""
     return Finish(outcome="OUTCOME_INTERRUPTED")
 
 
 def finish_of(answer: Mapping[str, Any], redact: Redactor, own: Redactor) -> Finish:
-    """From a child's answer. ``own`` knows the task's own secrets alone."""
+    """Converts a child's answer. ``own`` knows only the secrets of this task."""
     finish = Finish(usage=common_pb2.Usage(**answer["usage"]))
     finish.checks.extend(_check(each, redact) for each in answer["checks"])
     match answer["outcome"]:
@@ -51,12 +51,12 @@ def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor, own: R
     finish.outcome = state_pb2.OUTCOME_SUCCEEDED
     finish.gating = getattr(quality_pb2, f"GATING_{answer['gating']}")
     if answer["gating"] == Gating.BLOCK.name:
-        # The function did its work; that the gate is shut makes the task fail.
+        # The function succeeded; the task fails because of its checks.
         finish.error.CopyFrom(failed("USER_CODE", redact(answer["blocking"])).error)
     if answer["items"] is not None:
         items = answer["items"]
-        # Items stand in the ledger. Stars in their place would be other items. What is a secret of another task may be
-        # a plain word here, and no reason to fail.
+        # Items are stored in the ledger and cannot be redacted, because that would change them.
+        # Only the task's own secrets count: another task's secret may be an ordinary word here.
         if any(own.finds(item) for item in items):
             finish.outcome = state_pb2.OUTCOME_FAILED
             finish.error.CopyFrom(failed("USER_CODE", "an item holds a secret; yield what does not name it").error)
@@ -71,7 +71,7 @@ def add_outputs(
     code_version: str,
     inputs: Sequence[materialization_pb2.InputVersion],
 ) -> None:
-    """What was committed, and from what it was made."""
+    """Adds the committed outputs and their inputs."""
     if finish.outcome != state_pb2.OUTCOME_SUCCEEDED:
         return
     for described in answer.get("outputs", ()):
@@ -92,7 +92,9 @@ def _error(described: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskErr
 
 
 def _end(traceback: str) -> str:
-    """It says most. Cut here and not in the child: of a secret that lies across the cut a part would be left."""
+    """Keeps the end, which is most useful. Truncated here and not in the child, because a part of a
+    secret could remain at the cut.
+    """
     raw = traceback.encode()
     return traceback if len(raw) <= _TRACEBACK_BYTES_MAX else raw[-_TRACEBACK_BYTES_MAX:].decode(errors="ignore")
 

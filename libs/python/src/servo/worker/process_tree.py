@@ -1,4 +1,4 @@
-"""What the processes of one job have in memory together."""
+"""The memory of all processes of a job."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def resident_bytes(pid: int) -> int:
-    """Of one process, now; 0 when it is gone."""
+    """Of one process; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
     except (OSError, IndexError):
@@ -18,9 +18,9 @@ def resident_bytes(pid: int) -> int:
 
 
 def exceeds_limit(pid: int, limit: int) -> int:
-    """What a process and everything below it have, when that is more than the limit; else 0.
+    """The memory of a process and its descendants, if that exceeds the limit; else 0.
 
-    Pages that several share would be counted several times by what is quick to know, so that is only asked first.
+    The quick figure counts shared pages several times, so it is only the first test.
     """
     tree = _tree(pid)
     if sum(map(resident_bytes, tree)) <= limit:
@@ -39,7 +39,7 @@ def _tree(pid: int) -> list[int]:
 
 
 def _proportional_bytes(pid: int) -> int:
-    """With its share of the pages that it shares."""
+    """Including a proportional part of shared pages."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

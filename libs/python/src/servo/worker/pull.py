@@ -1,4 +1,4 @@
-"""Envelopes over a stream, as many as there is room for."""
+"""Envelopes over a stream, as many as there are free slots."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .slots import Admission, Slots
 _log = logging.getLogger("servo.worker")
 _PAUSE_MIN = 0.05
 _PAUSE_MAX = 2.0
-# A sign of life on a silent stream.
+# Seconds between keep-alives on a silent stream.
 _ALIVE_EVERY = 10.0
-# What repeating cannot help.
+# Errors that a retry cannot fix.
 FINAL = (NotAuthenticated, NotAllowed, InvalidRequest, NotImplementedByServer)
 
 
@@ -32,14 +32,15 @@ class Pull:
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
         self._outgoing: list[dispatcher_pb2.PullTasksRequest] = []
-        # Granted and not said yet: while one message is under way they add up.
+        # Credits that are granted but not sent; they add up while a message is in flight.
         self._credits = 0
         self._word = asyncio.Event()
-        # Which stream may speak: one that broke may still wait for a word, and must not take the next one's.
+        # The number of the current stream, because the generator of a broken stream may still wait
+        # and must not take the messages of the next one.
         self._stream = 0
 
     async def serve(self) -> None:
-        """Until the worker leaves. Raises when the server refuses it for good."""
+        """Runs until the worker shuts down. Raises if the server refuses it for good."""
         pause = _PAUSE_MIN
         while not self._slots.shutdown.begun:
             began = time.monotonic()
@@ -54,7 +55,7 @@ class Pull:
                 await asyncio.wait_for(self._slots.shutdown.wait(), pause * random.uniform(0.5, 1.0))
 
     async def _serve_once(self) -> None:
-        """Registers, opens a stream and works until it ends."""
+        """Registers, opens a stream and works until the stream ends."""
         slots = self._slots
         registered = await slots.register()
         client = slots.client.at(registered.address) if registered.address else slots.client
@@ -74,7 +75,7 @@ class Pull:
         try:
             await asyncio.wait([hearing, shutdown], return_when=asyncio.FIRST_COMPLETED)
             if shutdown.done():
-                # The server ends the stream when it has noted that we are gone.
+                # The server ends the stream once it has recorded that the worker is gone.
                 await asyncio.wait([hearing], timeout=min(_PAUSE_MAX, slots.shutdown.seconds_left))
             elif hearing.exception() is not None:
                 await hearing
@@ -94,7 +95,7 @@ class Pull:
             raise call_failed(error) from error
 
     def _receive(self, message: dispatcher_pb2.PullTasksResponse) -> bool:
-        """Whether the stream goes on."""
+        """Whether the stream continues."""
         match message.WhichOneof("message"):
             case "envelopes":
                 admit = partial(self._slots.admit, ended=partial(self._grant, 1))
@@ -130,7 +131,7 @@ class Pull:
             self._enqueue(credits=dispatcher_pb2.PullCredits(count=0))
 
     async def _send_drain(self) -> None:
-        """Tells the server to send nothing more; cancels are still heard while the rest ends."""
+        """Asks the server to send no more envelopes; cancellations still arrive while attempts finish."""
         await self._slots.shutdown.wait()
         self._enqueue(leave=dispatcher_pb2.PullLeave(comment="the process ends"))
         await self._slots.finish_running()

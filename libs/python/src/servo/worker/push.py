@@ -1,4 +1,6 @@
-"""Envelopes over HTTP, from a queue. A push is an invitation: who takes it asks whether the attempt may start."""
+"""Envelopes over HTTP, from a queue. A pushed envelope is an offer: the worker asks the server
+whether the attempt may start.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,12 @@ from .pull import FINAL
 from .slots import Admission, Slots
 
 _log = logging.getLogger("servo.worker")
-# An envelope and what HTTP puts around it.
+# An envelope and its encoding.
 _BODY_BYTES_MAX = 128 * 1024
 _HEAD_BYTES_MAX = 16 * 1024
 _REQUEST_SECONDS = 60.0
 _PAUSE = 0.5
-# How long the question whether an attempt may start is repeated; later the server has given it to somebody else.
+# How long the start is requested; after that the server has given the attempt to another worker.
 _START_PATIENCE = 20.0
 _PASSING = (Unavailable, Exhausted, TimedOut)
 _ANSWERS = {
@@ -49,12 +51,12 @@ class Push:
         self.port = 0
 
     async def listening(self) -> int:
-        """The port, once it takes connections."""
+        """The port, once it accepts connections."""
         await self._listens.wait()
         return self.port
 
     async def serve(self) -> None:
-        """Until the worker leaves. Raises when the server refuses it for good, or the port is taken."""
+        """Runs until the worker shuts down. Raises if the server refuses it for good, or the port is in use."""
         config = self._config
         server = await asyncio.start_server(
             self._handle_connection, config.host, config.port, ssl=_tls(config), limit=_HEAD_BYTES_MAX
@@ -66,7 +68,7 @@ class Push:
             while not self._slots.shutdown.begun and not self._registered:
                 staying = await self._register()
             await self._slots.shutdown.wait()
-            # Cancels come with heartbeats; nothing new is taken.
+            # Cancellations arrive with heartbeats; no new envelopes are accepted.
             await self._slots.finish_running()
         finally:
             if staying:
@@ -87,7 +89,7 @@ class Push:
         return asyncio.create_task(self._slots.stay_registered(registered))
 
     async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection: requests one after the other, each answered before its work is done."""
+        """One connection: requests in sequence, each answered before its attempt has run."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, TimeoutError, ssl.SSLError):
             goes_on = True
             while goes_on:
@@ -115,7 +117,7 @@ class Push:
             await attempt.run()
 
     async def _may_start(self, attempt: Attempt) -> bool:
-        """The first process that asks gets it."""
+        """Only the first process that asks may start the attempt."""
         metadata = (("servo-presigned", attempt.envelope.callbacks.start),)
         try:
             async with asyncio.timeout(_START_PATIENCE):
@@ -135,7 +137,7 @@ class Push:
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[bytes, bool]:
-    """The body of a POST, and whether the connection goes on. Of HTTP only what queues speak."""
+    """The body of a POST, and whether the connection is kept open. Implements the part of HTTP that queues use."""
     try:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     except asyncio.LimitOverrunError:

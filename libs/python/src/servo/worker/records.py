@@ -1,4 +1,4 @@
-"""What user code says to its logger, on its way to the worker with level and fields."""
+"""Records of user code's logger, sent to the worker with level and fields."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from . import frames
 _TEXT_CHARS_MAX = 32 * 1024
 _FIELDS_MAX = 32
 _LEVELS = ((logging.ERROR, "ERROR"), (logging.WARNING, "WARNING"), (logging.INFO, "INFO"))
-# What every record has by itself; the rest are fields of the user.
+# The attributes of every record; all others are fields of the user.
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 def flush_printed() -> bool:
-    """Whether that is possible: user code may have closed the streams, or put anything in their place."""
+    """Whether flushing succeeded: user code may have closed or replaced the streams."""
     flushed = True
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -30,7 +30,7 @@ def flush_printed() -> bool:
 
 
 class Records(logging.Handler):
-    """The logger's only handler in a child. Jobs are answered on the same line."""
+    """The only handler of the logger in a child. Answers of jobs use the same socket."""
 
     def __init__(self, line: socket.socket) -> None:
         super().__init__()
@@ -47,7 +47,7 @@ class Records(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            # What was printed before stands before it.
+            # Keeps the order of printed lines and records.
             flush_printed()
             level = next((name for least, name in _LEVELS if record.levelno >= least), "DEBUG")
             given = [(name, value) for name, value in vars(record).items() if name not in _USUAL][:_FIELDS_MAX]

@@ -1,4 +1,4 @@
-"""Takes secrets out of whatever leaves the worker, in the shapes that printing gives them."""
+"""Removes secrets from everything that leaves the worker, in all forms in which they may be printed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from urllib.parse import quote, quote_plus
 from .sanitize import plain
 
 _REDACTED = "***"
-# Shorter secrets would turn ordinary words into stars; so would shorter lines of one that has several.
+# Shorter secrets would redact ordinary words; so would shorter lines of a multi-line secret.
 _SECRET_CHARS_MIN = 3
 _LINE_CHARS_MIN = 4
-# Secrets change, and a worker lives long: what was read longest ago is forgotten first.
+# A worker is long-lived and secrets change, so the least recently read are dropped first.
 _SECRETS_MAX = 1_000
 _SHAPES_CHARS_MAX = 16 * 1024 * 1024
 
 
 class Redactor:
     def __init__(self, secrets: Mapping[str, str] | None = None) -> None:
-        # By secret; what was read last comes last.
+        # Forms by secret, most recently read last.
         self._shapes_of: dict[str, frozenset[str]] = {}
-        # The longest first: one secret may begin like another.
+        # Longest first, because one secret may be a prefix of another.
         self._shapes: list[str] = []
         self.learn(secrets or {})
 
     def learn(self, secrets: Mapping[str, str]) -> None:
-        """Takes these out from now on, besides those that it knows. Costs next to nothing when it knows them all."""
+        """Adds secrets. Cheap if all are known."""
         known = self._shapes_of
         new = {secret: frozenset(_shapes(secret)) for secret in secrets.values() if secret not in known}
         for secret in secrets.values():
@@ -38,14 +38,16 @@ class Redactor:
             self._shapes = sorted(shapes, key=lambda shape: (-len(shape), shape))
 
     def __call__(self, text: str) -> str:
-        """Without secrets, and then as it can be sent: a secret is looked for as user code wrote it."""
-        # One after the other: a pattern of them all would take long to make, and longer to look for.
+        """The text without secrets, then sanitized for sending, because secrets must be searched in
+        the original text.
+        """
+        # One by one, because a pattern of all of them is slower to build and to search.
         for shape in self._shapes:
             text = text.replace(shape, _REDACTED)
         return plain(text)
 
     def cut_off(self, text: str) -> str:
-        """Of a text that goes on where nobody looked: its end may be a secret's beginning."""
+        """Drops the end of a truncated text if it may be the beginning of a secret."""
         begun = (len(shape) for shape in self._shapes if shape[:_SECRET_CHARS_MIN] in text[-len(shape) :])
         text_fields = self(text)
         return text_fields[: max(len(text_fields) - max(begun, default=_SECRET_CHARS_MIN), 0)]
@@ -54,7 +56,7 @@ class Redactor:
         return any(shape in text for shape in self._shapes)
 
     def _forget_oldest(self, newest: int) -> None:
-        """Never one of those that were read just now."""
+        """Never drops the secrets that were read just now."""
         known = self._shapes_of
         chars = sum(len(shape) for each in known.values() for shape in each)
         while len(known) > newest and (len(known) > _SECRETS_MAX or chars > _SHAPES_CHARS_MAX):
@@ -62,14 +64,14 @@ class Redactor:
 
 
 def _shapes(secret: str) -> Iterator[str]:
-    """As it is, and as ``repr``, JSON, URLs and base64 write it; line by line when it has several."""
+    """The secret as it is, and as ``repr``, JSON, URLs and base64 encode it; line by line if it has several lines."""
     if len(secret) < _SECRET_CHARS_MIN:
         return
     yield secret
     yield repr(secret)[1:-1]
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    # Of bytes, since the environment may hold what is no text.
+    # From bytes, because environment variables may not be valid text.
     raw = secret.encode(errors="surrogateescape")
     encoded = [base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()]
     yield from (shape.rstrip("=") for shape in encoded)

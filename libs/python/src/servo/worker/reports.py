@@ -1,5 +1,27 @@
-"""Reports, gathered: while one message is under way the next fills. What is not answered is sent again on the next
-stream, in the order it was made."""
+"""Sends the reports of all attempts (starts, heartbeats, logs, outcomes) to the server over one
+stream.
+
+Batching: :meth:`Reports.send` only queues a report. While gRPC is busy with one message, further
+reports accumulate and form the next message, up to 256 items or 1 MiB. So a single report is sent
+at once, and a thousand at the same time need few messages.
+
+Spooling: an outcome must survive the worker. It is first written to disk (:mod:`.spool`) by a
+single thread, several outcomes with one sync, and queued for sending only then. A file is emptied
+or deleted once all outcomes in it are answered. At start, outcomes that an earlier process left on
+disk are queued again. If the disk fails, outcomes are sent without a copy.
+
+Retries: every report has a number and stays in memory until the server answers that number. When
+the stream breaks, all unanswered reports are sent again on the next stream, in the order in which
+they were made; the server recognizes repeats. The pause between streams grows up to 2 s, but stays
+below the shortest heartbeat interval, because the server would otherwise give up attempts that are
+alive. A refusal with ``retry_after`` is retried after that time. A heartbeat or log batch whose
+signature expired during an outage is repeated once with the finish path as proof (``renewal``). Any
+other refusal is final and is passed to the attempt.
+
+The body of an attempt does not wait for reports: a pulled attempt runs at once, and its start is
+reported only if it lasts (:mod:`.attempt`). A pushed attempt runs only after the server has
+answered its start, which is a unary call outside of this module (:mod:`.push`).
+"""
 
 from __future__ import annotations
 
@@ -23,11 +45,11 @@ from .tasks import run_until_first_ends
 
 _log = logging.getLogger("servo.worker")
 _ITEMS_PER_MESSAGE_MAX = 256
-# The server takes 4 MiB.
+# The server accepts 4 MiB.
 _MESSAGE_BYTES_MAX = 1024 * 1024
 _PAUSE_MIN = 0.05
 _PAUSE_MAX = 2.0
-# As the dispatcher counts them.
+# Must match the dispatcher's number of heartbeats per timeout.
 _BEATS_PER_TIMEOUT = 3
 
 TakesAnswer = Callable[[callback_pb2.CallbackResult], None]
@@ -40,29 +62,31 @@ class TakesReports(Protocol):
 class _Open(NamedTuple):
     item: callback_pb2.CallbackItem
     answered: TakesAnswer
-    # What lets in a beat or logs whose own signature an outage outlived.
+    # Proves that the attempt may continue, for heartbeats and logs whose signature expired during
+    # an outage.
     renewal: str
 
 
 class Reports:
     def __init__(self, client: AsyncClient, tenant: str, spool: Spool) -> None:
         self._client, self._tenant, self._spool = client, tenant, spool
-        # By number, hence in the order they were made.
+        # Unanswered reports by number, so in the order in which they were made.
         self._open: dict[int, _Open] = {}
         self._unsent: list[int] = []
-        # Outcomes go to the disk before they go anywhere else.
+        # Outcomes that are not on disk yet; they are not sent before.
         self._unkept: list[int] = []
         self._kept: dict[int, Path] = {}
-        # By file of the spool: which of its outcomes are not answered.
+        # The unanswered outcomes in each file of the spool.
         self._files: dict[Path, set[int]] = {}
-        # One thread: what is written and what is forgotten do not meet.
+        # One thread, so that writing and deleting never overlap.
         self._disk = ThreadPoolExecutor(1, "servo-spool")
         self._next = 1
         self._news = asyncio.Event()
         self._outcomes = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
-        # Which stream may speak: one that broke may still wait for news, and must not take what is the next one's.
+        # The number of the current stream, because the generator of a broken stream may still wait
+        # and must not take the reports of the next one.
         self._stream = 0
 
     def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> None:
@@ -80,21 +104,22 @@ class Reports:
         return self._idle.is_set()
 
     async def run(self) -> None:
-        """Until it is cancelled. Raises what is no fault of the network."""
+        """Runs until it is cancelled. Raises errors other than network failures."""
         for path, items in self._spool.left():
             self._is_durable(path, [self._add(item) for item in items])
         try:
             await run_until_first_ends(self._keep_outcomes(), self._exchange_until_stopped())
         finally:
             self._disk.shutdown()
-            # Nothing is lost that nobody had the time to write; what is written twice is sent twice, which is once.
+            # Writes outcomes that are not on disk yet. One that is written twice is sent twice,
+            # which the server recognizes.
             self._write(self._answered_files(), [self._open[number].item for number in self._unkept])
             self._spool.close()
 
     async def _exchange_until_stopped(self) -> None:
         pause = _PAUSE_MIN
         while True:
-            # No stream before there is something to say.
+            # Opens no stream before there is a report.
             await self._news.wait()
             began = asyncio.get_running_loop().time()
             try:
@@ -107,14 +132,15 @@ class Reports:
             await asyncio.sleep(min(pause, self._shortest_interval()) * random.uniform(0.5, 1.0))
 
     def _shortest_interval(self) -> float:
-        """Of the beats that wait. Silence is judged from when the server is back: who then waits longer than from one
-        beat to the next may be given up although it lives."""
+        """The shortest interval of the queued heartbeats. The server judges silence from the moment
+        it is back, so a longer pause could cost an attempt that is alive.
+        """
         beats = (each.item.heartbeat for each in self._open.values() if each.item.HasField("heartbeat"))
         timeouts = (beat.heartbeat_timeout for beat in beats if beat.HasField("heartbeat_timeout"))
         return min((_seconds(timeout) / _BEATS_PER_TIMEOUT for timeout in timeouts), default=_PAUSE_MAX)
 
     async def _keep_outcomes(self) -> None:
-        """While some are being written the next gather."""
+        """Writes outcomes to disk; while some are being written, the next accumulate."""
         loop = asyncio.get_running_loop()
         while True:
             await self._outcomes.wait()
@@ -125,7 +151,8 @@ class Reports:
             while self._unkept or answered:
                 numbers = self._unkept[:_ITEMS_PER_MESSAGE_MAX]
                 items = [self._open[number].item for number in numbers]
-                # Files that are forgotten here stand nowhere any more, so this goes on when we are cancelled.
+                # Shielded from cancellation, because the deleted files are no longer listed
+                # anywhere.
                 writing = loop.run_in_executor(self._disk, self._write, answered, items)
                 kept_in: Path | None = await asyncio.shield(writing)
                 del self._unkept[: len(numbers)]
@@ -138,7 +165,8 @@ class Reports:
                 self._spool.forget(path)
             return self._spool.keep(items) if items else None
         except OSError as error:
-            # Better sent without a copy than not at all; without both the server misses the heartbeat.
+            # Sends outcomes without a copy on disk; if that fails too, the server notices the
+            # missing heartbeats.
             _log.error("outcomes cannot be kept on this disk: %s", error)
             return None
 
@@ -160,7 +188,7 @@ class Reports:
         return item.number
 
     async def _exchange(self) -> None:
-        """One stream, until it breaks."""
+        """Runs one stream until it breaks."""
         self._stream += 1
         call = self._client.callback.StreamCallbacks(self._messages(self._stream))
         try:
@@ -206,7 +234,7 @@ class Reports:
             report.item.renewal = report.renewal
             self._send_again(answer.number)
             return
-        # First of all: an answer that somebody chokes on would come again with every stream.
+        # Removed first, because an answer whose handling fails would be repeated with every stream.
         del self._open[answer.number]
         self._forget(answer.number)
         if not self._open:
@@ -231,7 +259,7 @@ class Reports:
 
 
 def _may_return(report: _Open, refusal: callback_pb2.CallbackRefusal) -> bool:
-    """Whether its attempt can prove that it may go on; it has not tried yet."""
+    """Whether the report can be repeated with proof that its attempt may continue, and was not yet."""
     short_lived = report.item.WhichOneof("call") in ("heartbeat", "logs")
     expired = refusal.reason == error_pb2.ERROR_REASON_SIGNATURE_EXPIRED
     return short_lived and expired and bool(report.renewal) and not report.item.renewal
@@ -242,6 +270,6 @@ def _seconds(duration: Duration) -> float:
 
 
 def _named(reason: int) -> str:
-    """By its number when it is one that only newer servers know."""
+    """The name of the reason, or its number if only newer servers know it."""
     known = error_pb2.ErrorReason.DESCRIPTOR.values_by_number
     return str(known[reason].name) if reason in known else f"reason {reason}"

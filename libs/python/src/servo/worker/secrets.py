@@ -1,4 +1,4 @@
-"""Secrets by reference: read here, given to the function that names them, and nowhere else."""
+"""Secrets by reference: read by the worker and passed only to the function that declares them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ from servo.v1 import common_pb2
 
 from .redaction import Redactor
 
-# Variables that processes do not work without, whoever calls them a secret.
+# Variables that processes need, even if a task declares them as a secret.
 _NEEDED = {"HOME", "LANG", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "PYTHONPATH", "SSL_CERT_FILE", "TMPDIR"}
 _NEEDED |= {"GCE_METADATA_HOST", "GOOGLE_APPLICATION_CREDENTIALS", "STORAGE_EMULATOR_HOST"}
 
 
 class SecretNotFound(ServoError):
-    """A secret that this worker cannot read, until somebody does something about it."""
+    """A secret that this worker cannot read without a change of its configuration."""
 
 
 class SecretUnavailable(ServoError):
-    """The place where it lies does not answer; another try may go better."""
+    """The provider does not respond; a retry may succeed."""
 
 
 class Provider(Protocol):
-    """A place where secrets lie."""
+    """A store of secrets."""
 
     def read(self, path: str, version: str) -> str:
-        """Raises :class:`NoSecret`, whose message goes on after the secret's name, or :class:`SecretUnavailable`."""
+        """Raises :class:`SecretNotFound`, whose message continues after the secret's name, or
+        :class:`SecretUnavailable`.
+        """
 
 
 class Environment:
-    """Variables of the worker."""
+    """Environment variables of the worker."""
 
     def read(self, path: str, version: str) -> str:
         if version:
@@ -47,10 +49,10 @@ class Environment:
 
 
 class SecretManager:
-    """Google's, as the account that the worker runs as. The path is ``projects/…/secrets/…``."""
+    """Google Secret Manager, with the worker's service account. The path is ``projects/…/secrets/…``."""
 
     def read(self, path: str, version: str) -> str:
-        # Most workers never ask it.
+        # Imported here, because most workers never need it.
         from servo.data import google
 
         resource = path if "/versions/" in path and not version else f"{path}/versions/{version or 'latest'}"
@@ -67,7 +69,7 @@ class SecretManager:
         except google.Unavailable as error:
             raise SecretUnavailable(f"cannot be read at {resource}: {error}") from error
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
-            # Without the error's words: they may hold a part of the secret.
+            # Without the error's message, which may contain a part of the secret.
             raise SecretNotFound(f"at {resource} is no text that was encoded as the protocol says") from error
 
 
@@ -75,18 +77,21 @@ PROVIDERS: Mapping[str, Provider] = {"env": Environment(), "gcp-secret-manager":
 
 
 class Secrets:
-    """What a worker has read so far, for whichever task: what one was given, another may come by. Both may run in the
-    same child, one after the other, and both see the worker's variables."""
+    """All secrets that the worker has read, for any task, because a task may get hold of another's:
+    both may run in the same child, one after the other, and both see the worker's variables.
+    """
 
     def __init__(self, providers: Mapping[str, Provider] = PROVIDERS) -> None:
         self._providers = providers
         self.redact = Redactor()
-        # Variables of the worker that are a secret of some task, and nothing for the environment of others. That one is
-        # a secret nobody knows before a task names it.
+        # Variables of the worker that are a secret of some task and are hidden from others. A
+        # variable is known to be a secret only once a task declares it.
         self.variables: frozenset[str] = frozenset()
 
     async def read(self, references: Iterable[common_pb2.SecretRef]) -> dict[str, str]:
-        """By name. Raises :class:`NoSecret` or :class:`SecretUnavailable`; what was read before that is known, too."""
+        """The secrets by name. Raises :class:`SecretNotFound` or :class:`SecretUnavailable`; those
+        read before are redacted nonetheless.
+        """
         found: dict[str, str] = {}
         for reference in references:
             found |= await read_all([reference], self._providers)
@@ -99,7 +104,7 @@ class Secrets:
 async def read_all(
     references: Iterable[common_pb2.SecretRef], providers: Mapping[str, Provider] = PROVIDERS
 ) -> dict[str, str]:
-    """By name. Raises :class:`NoSecret` or :class:`SecretUnavailable`."""
+    """The secrets by name. Raises :class:`SecretNotFound` or :class:`SecretUnavailable`."""
     found = {}
     for reference in references:
         provider = providers.get(reference.provider)
@@ -111,7 +116,7 @@ async def read_all(
             if isinstance(provider, Environment):
                 found[reference.name] = provider.read(reference.path, reference.version)
             else:
-                # Others go over a network.
+                # In a thread, because other providers use the network.
                 found[reference.name] = await asyncio.to_thread(provider.read, reference.path, reference.version)
         except (SecretNotFound, SecretUnavailable) as error:
             raise type(error)(f"the secret `{reference.name}` {error}") from error.__cause__

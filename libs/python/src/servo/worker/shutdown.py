@@ -1,7 +1,8 @@
-"""How a worker spends the time that it has for leaving: whoever told it to will end it by force afterwards.
+"""How a worker spends its grace period, after which it will be killed.
 
-Most of it belongs to attempts that may still end by themselves. A part is kept for ending the rest, and a part for
-telling the server: an attempt that is given back is tried elsewhere at once, one that falls silent much later.
+Most of the time is for attempts that may still finish. A part is reserved for ending the rest, and
+a part for reporting to the server, because an attempt that is returned is retried elsewhere at
+once, and one that falls silent much later.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ _ANSWERS_SECONDS_MAX = 10.0
 
 
 class Shutdown:
-    """``grace`` is all the time there is, ``kill_grace`` what user code may have after TERM."""
+    """``grace`` is the total time, ``kill_grace`` the time for user code after TERM."""
 
     def __init__(self, grace: float, kill_grace: float) -> None:
         self._grace = grace
@@ -40,10 +41,10 @@ class Shutdown:
 
     @property
     def seconds_to_finish(self) -> float:
-        """In which attempts may end by themselves."""
+        """The time in which attempts may finish."""
         return max(self.seconds_left - self.kill_seconds - self._answer_seconds, 0.0)
 
     @property
     def seconds_to_kill(self) -> float:
-        """In which the rest must have ended."""
+        """The time in which the others must have been ended."""
         return max(self.seconds_left - self._answer_seconds, 0.0)

@@ -1,4 +1,4 @@
-"""The attempts that a worker has, however they came to it."""
+"""The attempts of a worker, pulled or pushed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ _RENEW_PAUSE_MIN = 2.0
 
 class Admission(Enum):
     STARTED = 1
-    # It came before.
+    # The envelope came before.
     KNOWN = 2
-    # It was not written for this worker.
+    # It was not signed for this worker.
     FORGED = 3
-    # There is no room.
+    # There is no free slot.
     FULL = 4
 
 
@@ -64,7 +64,7 @@ class Slots:
         return registered
 
     async def stay_registered(self, registered: dispatcher_pb2.RegisterWorkerResponse) -> None:
-        """Registers again before the key of its envelopes is too old; what fails shows where envelopes come from."""
+        """Registers again before the key of its envelopes expires; a failure surfaces in the source of envelopes."""
         while registered.HasField("renew_before"):
             left = registered.renew_before.seconds - time.time() - _RENEW_AHEAD
             await asyncio.sleep(max(left, _RENEW_PAUSE_MIN))
@@ -81,9 +81,9 @@ class Slots:
         *,
         only_with_room: bool = False,
     ) -> Admission:
-        """Begins what is new and for this worker; ``ended`` is called when there is room again.
-
-        What was pulled is ours whether or not there is room; what is pushed can be had later.
+        """Starts the attempt of a new envelope for this worker; ``ended`` is called when its slot
+        is free again. A pulled envelope is accepted without a free slot, because it is assigned to
+        this worker; a pushed one can be pushed again later.
         """
         envelope = open_envelope(self._envelope_key, signed)
         if envelope is None:
@@ -117,7 +117,7 @@ class Slots:
             attempt.interrupt(self.shutdown.kill_seconds)
 
     async def finish_running(self) -> None:
-        """What does not end by itself in time is given back."""
+        """Attempts that do not finish in time are returned."""
         await self._ended_within(self.shutdown.seconds_to_finish)
         self.interrupt_all()
         await self._ended_within(self.shutdown.seconds_to_kill)
@@ -141,7 +141,7 @@ class Slots:
         try:
             await run_attempt(attempt)
         except Exception:
-            # The server will miss its heartbeat and try it elsewhere.
+            # The server notices the missing heartbeats and retries the task elsewhere.
             _log.exception("attempt %s could not be carried out", attempt.envelope.attempt_id)
         finally:
             del self.running[attempt.envelope.attempt_id]

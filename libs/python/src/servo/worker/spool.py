@@ -1,7 +1,8 @@
-"""Outcomes on disk until the server has answered them: a worker that dies loses none.
+"""Outcomes on disk until the server has answered them, so that a worker that dies loses none.
 
-What ends at the same time is written at once: a disk takes as long for one outcome as for a hundred. A file grows
-until all in it are answered, or until it is large enough; making files takes a disk longer than growing one.
+Outcomes that arrive together are written with one sync, because a sync takes the same time for one
+as for a hundred. A file grows until all its outcomes are answered or it is large enough, because
+creating files is slower than growing one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class Spool:
-    """``keep`` and ``forget`` take the disk's time, and are called from one thread at a time."""
+    """``keep`` and ``forget`` block on the disk and are called from one thread at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -32,7 +33,7 @@ class Spool:
         self._size = 0
 
     def keep(self, items: Sequence[callback_pb2.CallbackItem]) -> Path:
-        """Durable when this returns. The file it lies in may be forgotten when all in it are answered."""
+        """The outcomes are durable when this returns. The file may be forgotten once all its outcomes are answered."""
         body = callback_pb2.StreamCallbacksRequest(items=items).SerializeToString()
         if self._current is None or self._size > _FILE_BYTES_MAX:
             self._open(self._folder / f"{time.time_ns()}{_SUFFIX}")
@@ -46,7 +47,7 @@ class Spool:
         return self._current
 
     def forget(self, path: Path) -> None:
-        """All in it are answered. What grows is emptied rather than made anew."""
+        """Called when all outcomes of the file are answered. The current file is emptied rather than replaced."""
         if path == self._current:
             os.ftruncate(self._file, 0)
             self._size = 0
@@ -62,7 +63,7 @@ class Spool:
         self._current = None
 
     def left(self) -> Iterator[tuple[Path, list[callback_pb2.CallbackItem]]]:
-        """What an earlier process could not deliver."""
+        """The outcomes that an earlier process could not deliver."""
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             items = list(_read(path.read_bytes()))
             if items:
@@ -76,11 +77,11 @@ class Spool:
         os.fdatasync(self._file)
 
     def _take_back(self) -> None:
-        """What was begun and not finished would hide everything behind it."""
+        """Removes a partial record, which would make the records after it unreadable."""
         try:
             os.ftruncate(self._file, self._size)
         except OSError:
-            # Then nothing more goes behind it.
+            # Closes the file, so that nothing is written after the partial record.
             os.close(self._file)
             self._current = None
 
@@ -96,7 +97,7 @@ class Spool:
 
 
 def _read(content: bytes) -> Iterator[callback_pb2.CallbackItem]:
-    """Up to where a crash cut it off: of the attempts behind that the server will miss the heartbeat."""
+    """Reads up to a record that a crash cut off; the server notices the missing heartbeats of the attempts after it."""
     place = 0
     while place + _LENGTH.size <= len(content):
         (length,) = _LENGTH.unpack_from(content, place)

@@ -1,4 +1,4 @@
-"""Loops that are of no use without each other."""
+"""Concurrent loops that depend on each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def run_until_first_ends(*loops: Coroutine[Any, Any, None]) -> None:
-    """Raises what it raised. The others are cancelled, and have ended when this returns."""
+    """Raises what the first one raised. The others are cancelled and have ended when this returns."""
     tasks = [asyncio.create_task(loop) for loop in loops]
     try:
         ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,6 @@
-"""Outcomes that fit the ledger. One that is too large would be refused for good, its attempt would count as lost."""
+"""Shortens outcomes to the size limit of the ledger. A larger outcome would be refused for good,
+and its attempt would count as lost.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Callable
 
 from servo.v1 import callback_pb2, common_pb2, state_pb2
 
-# Events have at most 64 KiB; the server adds a little of its own.
+# Events have at most 64 KiB, and the server adds a little.
 FINISH_BYTES_MAX = 60 * 1024
 _MESSAGE_CHARS_MAX = 256
 
@@ -14,7 +16,7 @@ Finish = callback_pb2.FinishAttemptRequest
 
 
 def truncate(finish: Finish) -> Finish:
-    """Gives up what matters least first. Items are never given up: then the attempt failed, and says why."""
+    """Drops the least important parts first. Items are never dropped; if they do not fit, the attempt fails."""
     for give_up in _STEPS:
         if finish.ByteSize() <= FINISH_BYTES_MAX:
             return finish
@@ -30,7 +32,7 @@ def truncate(finish: Finish) -> Finish:
 
 
 def _drop_inputs(finish: Finish) -> None:
-    """It stands in the output's own metadata as well."""
+    """The inputs are also in the output's metadata."""
     for output in finish.outputs:
         output.ClearField("inputs")
 

@@ -1,4 +1,4 @@
-"""What a job used, measured where it runs. Warm children have run others before."""
+"""The resources that a job used, measured in the child. A warm child has run other jobs before."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import time
 from pathlib import Path
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-# Makes the kernel forget the largest resident size.
+# Resets the kernel's peak of the resident size.
 _FORGET_PEAK = "5"
 
 
 class Meter:
-    """Begins to measure when it is made."""
+    """Measures from its creation."""
 
     def __init__(self) -> None:
-        # Where it is not allowed, the peak is that of the process.
+        # Without permission, the peak is that of the process.
         with contextlib.suppress(OSError):
             _CLEAR.write_text(_FORGET_PEAK)
         self._cpu, self._began = _cpu_seconds(), time.monotonic()
@@ -26,13 +26,13 @@ class Meter:
         return {
             "cpu_ms": round((_cpu_seconds() - self._cpu) * 1000),
             "memory_peak_bytes": peak,
-            # The worker knows better of those that last: it looks now and then.
+            # An estimate; the worker replaces it by samples for longer jobs.
             "memory_mb_ms": round(peak / 1_000_000 * milliseconds),
         }
 
 
 def _cpu_seconds() -> float:
-    """With what it started and has waited for."""
+    """Including the processes that it started and waited for."""
     own, started = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return own.ru_utime + own.ru_stime + started.ru_utime + started.ru_stime
 

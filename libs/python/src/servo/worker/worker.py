@@ -1,4 +1,4 @@
-"""A worker process: its folder, the door that envelopes come through, and leaving."""
+"""A worker process: its folder, its source of envelopes, and its shutdown."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _log = logging.getLogger("servo.worker")
 
 
 class FolderTaken(ServoError):
-    """Another worker keeps its outcomes there."""
+    """Another worker uses the folder."""
 
 
 class ReportingFailed(ServoError):
-    """Outcomes would not reach the server."""
+    """Outcomes could not be reported to the server."""
 
 
 class Worker:
@@ -40,12 +40,13 @@ class Worker:
         self.door = Push(self._slots, config.push) if config.push else Pull(self._slots)
 
     def leave(self) -> None:
-        """Take nothing more, finish what runs within the grace, give the rest back."""
+        """Accepts no more envelopes, lets attempts finish within the grace period, and returns the rest."""
         self._slots.shutdown.begin()
 
     async def run(self) -> None:
-        """Until it is told to leave. Raises when the server refuses the worker for good, its folder is taken, or it can
-        report no more."""
+        """Runs until it is told to shut down. Raises if the server refuses the worker for good, its
+        folder is in use, or it cannot report any more.
+        """
         (self._config.folder / "code").mkdir(parents=True, exist_ok=True)
         orphans.adopt()
         with _lock_folder(self._config.folder):
@@ -53,7 +54,7 @@ class Worker:
 
     async def _work(self) -> None:
         try:
-            # Who cannot tell how attempts end must not go on taking them.
+            # Stops taking attempts when their outcomes cannot be reported.
             await run_until_first_ends(self._serve(), self._report())
         finally:
             await self._slots.close()
@@ -61,7 +62,7 @@ class Worker:
     async def _serve(self) -> None:
         await self.door.serve()
         await self._slots.finish_running()
-        # Processes without work end while the server is told.
+        # Idle children end while the last reports are sent.
         await asyncio.gather(self._slots.close(), self._slots.all_answered())
 
     async def _report(self) -> None:
@@ -77,7 +78,7 @@ class Worker:
 
 @contextlib.contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """Two processes would send, and forget, each other's outcomes."""
+    """Locks the folder, because two processes would send and delete each other's outcomes."""
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

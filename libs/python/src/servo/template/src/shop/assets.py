@@ -1,4 +1,4 @@
-"""A small shop: what its tills write by day is cleaned and becomes revenue."""
+"""A small shop: its daily orders are cleaned and become revenue."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ PRODUCTS = {"tea": 4.50, "coffee": 6.00, "cups": 12.00}
 
 @asset(namespace="shop", partitions=DAYS, retry=Retry(attempts=3, delay="1s"), checks=[checks.row_count(at_least=1)])
 def raw_orders(context: Context) -> pa.Table:
-    """Orders of a day as the tills wrote them: some twice, some without an amount."""
+    """Orders of a day as the tills recorded them: some twice, some without an amount."""
     day = _day(context)
-    # One till in three hangs up at the first call, which is no reason to worry: the task is tried again.
+    # One till in three fails at the first call; the task is then retried.
     if day.toordinal() % 3 == 0 and context.attempt == 1:
         raise ConnectionError(f"the till of {day} hung up")
     orders = _orders(day)
@@ -36,14 +36,14 @@ def raw_orders(context: Context) -> pa.Table:
     ],
 )
 def clean_orders(raw_orders: pa.Table) -> pa.Table:
-    """Each order once, those without an amount left out."""
+    """Each order once, without those that lack an amount."""
     query = "SELECT DISTINCT order_id, product, amount FROM raw_orders WHERE amount IS NOT NULL ORDER BY order_id"
     return _table(query, raw_orders=raw_orders)
 
 
 @asset(namespace="shop", partitions=DAYS)
 def daily_revenue(clean_orders: pa.Table, context: Context) -> pa.Table:
-    """What the shop took on a day, by product."""
+    """Revenue of a day by product."""
     query = f"""
         SELECT DATE '{_day(context)}' AS day, product, count(*) AS orders, round(sum(amount), 2) AS revenue
         FROM clean_orders GROUP BY product ORDER BY product
@@ -53,12 +53,12 @@ def daily_revenue(clean_orders: pa.Table, context: Context) -> pa.Table:
 
 @check(daily_revenue)
 def sells_everything(revenue: pa.Table) -> bool:
-    """A day on which a product sold nothing is worth a look."""
+    """Flags days on which a product was not sold."""
     return set(revenue["product"].to_pylist()) == set(PRODUCTS)
 
 
 def _orders(day: date) -> list[dict[str, object]]:
-    """The same for the same day, whenever it is asked for."""
+    """The same orders for the same day, every time."""
     chance = random.Random(day.toordinal())
     orders: list[dict[str, object]] = []
     for number in range(chance.randint(80, 120)):
