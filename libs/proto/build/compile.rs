@@ -1,4 +1,4 @@
-//! From a folder of proto files to descriptors, with comments, imports and extensions kept.
+//! Compiles a folder of proto files to descriptors, including comments, imports and extensions.
 
 use std::path::{Path, PathBuf};
 

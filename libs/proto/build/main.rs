@@ -1,4 +1,5 @@
-//! Compiles `proto/` without a protoc, refuses an API that breaks its own rules, and writes the generated code.
+//! Compiles `proto/` without a protoc, rejects an API that violates its own rules, and writes the
+//! generated code.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -12,7 +13,8 @@ mod rules;
 mod scoped;
 
 fn main() -> Result<()> {
-    // From where cargo runs this: a checkout that was moved, with what was built in it, builds on.
+    // Relative to the directory in which cargo runs this, so that a moved checkout with its build
+    // directory still builds.
     let protos = Path::new("../../proto");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("OUT_DIR is set by cargo")?);
     println!("cargo:rerun-if-changed={}", protos.display());
@@ -28,7 +30,8 @@ fn main() -> Result<()> {
         );
     }
     fs::write(out.join("scoped.rs"), scoped::implementations(&pool))?;
-    // As protox encodes it: encoding the typed set again would drop the extensions.
+    // Writes the encoding of protox, because encoding the typed set again would drop the
+    // extensions.
     fs::write(
         out.join("descriptors.binpb"),
         api.encode_file_descriptor_set(),
@@ -36,8 +39,8 @@ fn main() -> Result<()> {
     generate(api.file_descriptor_set())
 }
 
-// Maps are ordered so that one message always encodes to the same bytes: the ledger tells a repeated
-// event from a conflicting one by its body.
+// Maps are ordered, so that a message always encodes to the same bytes: the ledger distinguishes a
+// repeated event from a conflicting one by its body.
 fn generate(files: prost_types::FileDescriptorSet) -> Result<()> {
     tonic_prost_build::configure()
         .generate_default_stubs(true)

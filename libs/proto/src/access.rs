@@ -1,4 +1,4 @@
-//! Who may call each method, read once from the descriptors that carry the rules.
+//! The access rule of each method, read once from the descriptors.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -26,13 +26,13 @@ pub fn access_of(path: &str) -> Option<&'static Access> {
     method_of(path).map(|m| &m.access)
 }
 
-/// Every permission that some method asks for: the whole vocabulary of roles.
+/// Every permission that a method requires: the complete vocabulary of roles.
 pub fn permissions() -> BTreeSet<&'static str> {
-    let asked = methods().iter().filter_map(|m| match &m.access {
+    let required = methods().iter().filter_map(|m| match &m.access {
         Access::Permission(permission) => Some(permission.as_str()),
         Access::Callers(_) | Access::AttemptSignature | Access::Open => None,
     });
-    asked.collect()
+    required.collect()
 }
 
 #[cfg(test)]
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_to_its_rule() {
+    fn path_has_its_rule() {
         assert_eq!(
             access_of("/servo.v1.MeshService/GetServerInfo"),
             Some(&Access::Open)
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_are_allowed_where_the_proto_says_so() {
+    fn retries_are_allowed_where_the_proto_declares_them() {
         assert!(
             method_of("/servo.v1.MeshService/GetServerInfo")
                 .unwrap()

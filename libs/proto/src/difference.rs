@@ -1,4 +1,4 @@
-//! How two requests for a run differ, for whoever used one key for both.
+//! The differences between two requests for a run, for a caller that used one run key for both.
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, ReflectMessage};
 use servo_model::json::{JsonError, to_canonical};
@@ -6,11 +6,11 @@ use servo_model::json::{JsonError, to_canonical};
 use crate::fingerprint::{in_json, normal};
 use crate::v1;
 
-/// What is shown of a value.
+/// The maximum length of a value that is shown.
 const JSON_BYTES_MAX: usize = 1_024;
 
-/// The fields of a spec in which `after` is not `before`, by name. Empty exactly when the fingerprints are equal; the
-/// configuration is shown by its digest only.
+/// The fields of a spec in which `after` differs from `before`, by name. Empty exactly when the
+/// fingerprints are equal; of the configuration only the digest is shown.
 pub fn spec_difference(
     before: &v1::RunSpec,
     after: &v1::RunSpec,
@@ -23,8 +23,8 @@ pub fn spec_difference(
             let path = field.name().to_owned();
             changes.push(v1::FieldChange {
                 path,
-                before_json: cut(before),
-                after_json: cut(after),
+                before_json: truncated(before),
+                after_json: truncated(after),
             });
         }
     }
@@ -32,7 +32,7 @@ pub fn spec_difference(
     Ok(changes)
 }
 
-/// One field's value as JSON; empty when it is not given.
+/// The value of one field as JSON; empty if the field is not set.
 fn shown(message: &DynamicMessage, field: &FieldDescriptor) -> Result<String, JsonError> {
     if !message.has_field(field) {
         return Ok(String::new());
@@ -44,7 +44,7 @@ fn shown(message: &DynamicMessage, field: &FieldDescriptor) -> Result<String, Js
     Ok(value.strip_suffix('}').unwrap_or(value).to_owned())
 }
 
-fn cut(mut json: String) -> String {
+fn truncated(mut json: String) -> String {
     let end = (0..=JSON_BYTES_MAX.min(json.len()))
         .rev()
         .find(|end| json.is_char_boundary(*end));
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_differs_with_both_values() {
+    fn differences_show_both_values() {
         let changes = spec_difference(
             &spec(&["a/b"], "", 0),
             &spec(&["a/c", "a/b"], r#"{"key":"hidden"}"#, 5),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_the_same_does_not_differ() {
+    fn equivalent_specs_do_not_differ() {
         assert_eq!(
             spec_difference(
                 &spec(&["a", "b"], "{}", 1),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_cut_between_characters() {
+    fn long_values_are_truncated_at_a_character() {
         let long = "ä".repeat(JSON_BYTES_MAX);
         let changes = spec_difference(&spec(&[&long], "", 0), &spec(&[], "", 0)).unwrap();
         assert!(

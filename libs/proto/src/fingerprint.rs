@@ -1,4 +1,4 @@
-//! What a request for a run comes down to.
+//! The fingerprint of a request for a run.
 
 use prost::Message;
 use prost_reflect::DynamicMessage;
@@ -8,15 +8,15 @@ use servo_model::request::RequestFingerprint;
 
 use crate::v1;
 
-/// The fingerprint of everything in a spec that shapes the run: two requests under one run key are the same request
-/// exactly when theirs are equal. The order in which assets are named means nothing; the configuration counts by its
-/// bytes, since users may write floats there.
+/// The fingerprint of everything in a spec that determines the run: two requests under one run key
+/// are the same request exactly when their fingerprints are equal. The order of the selection does
+/// not matter; the configuration is hashed as bytes, because users may write floats.
 pub fn request_fingerprint(spec: &v1::RunSpec) -> Result<RequestFingerprint, JsonError> {
     let json = to_canonical(&in_json(&normal(spec)))?;
     Ok(RequestFingerprint::from_digest(Digest::of(json)))
 }
 
-/// The spec without what means nothing, and with the digest of the configuration in its place.
+/// The spec without irrelevant differences, and with the digest of the configuration in its place.
 pub(crate) fn normal(spec: &v1::RunSpec) -> v1::RunSpec {
     let mut spec = spec.clone();
     spec.selection.sort();
@@ -27,11 +27,11 @@ pub(crate) fn normal(spec: &v1::RunSpec) -> v1::RunSpec {
     spec
 }
 
-/// The message as the canonical mapping of protobuf to JSON has it.
+/// The message for protobuf's canonical mapping to JSON.
 pub(crate) fn in_json(spec: &v1::RunSpec) -> DynamicMessage {
     let descriptor = crate::descriptors()
         .get_message_by_name("servo.v1.RunSpec")
-        .expect("the descriptors hold what the code holds");
+        .expect("the descriptors contain every message of the code");
     DynamicMessage::decode(descriptor, spec.encode_to_vec().as_slice())
         .expect("a message decodes as itself")
 }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn order_and_repetition_of_the_selection_mean_nothing() {
+    fn order_and_repetition_of_the_selection_do_not_matter() {
         assert_eq!(
             print(&spec(&["a/b", "a/c"], "")),
             print(&spec(&["a/c", "a/b", "a/c"], ""))
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_shapes_the_run_counts() {
+    fn fingerprint_covers_everything_that_determines_the_run() {
         let plain = spec(&["a/b"], "");
         let mut others = vec![
             spec(&["a/c"], ""),

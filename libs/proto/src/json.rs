@@ -1,18 +1,19 @@
-//! Messages as JSON, by the mapping that protobuf defines: camel case names, enums by name, times as text.
+//! Messages as JSON, by the mapping that protobuf defines: camel case names, enums by name, times
+//! as text.
 
 use prost::Message;
 use prost_reflect::{DeserializeOptions, DynamicMessage, MessageDescriptor, ReflectMessage};
 
-/// Why a text is no message of its kind.
+/// Why a text is not a message of its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("is no JSON of servo.v1.{message}: {fault}")]
+#[error("is not JSON of servo.v1.{message}: {fault}")]
 pub struct BadJson {
     message: String,
     fault: String,
 }
 
-/// Reads the message of servo.v1 that is called `message`. A field that it does not have is refused. No bytes at all are
-/// a message without fields.
+/// Parses the message of servo.v1 named `message`. An unknown field is an error. Empty input is a
+/// message without fields.
 pub fn from_json<M: Message + Default>(message: &str, text: &[u8]) -> Result<M, BadJson> {
     let bad = |fault: String| BadJson {
         message: message.to_owned(),
@@ -29,7 +30,7 @@ pub fn from_json<M: Message + Default>(message: &str, text: &[u8]) -> Result<M, 
     read.transcode_to().map_err(|error| bad(error.to_string()))
 }
 
-/// Writes the message of servo.v1 that is called `message`.
+/// Writes the message of servo.v1 named `message`.
 pub fn to_json<M: Message>(message: &str, value: &M) -> Result<String, BadJson> {
     let bad = |fault: String| BadJson {
         message: message.to_owned(),
@@ -47,7 +48,7 @@ fn descriptor(message: &str) -> MessageDescriptor {
     let full = format!("servo.v1.{message}");
     crate::descriptors()
         .get_message_by_name(&full)
-        .expect("callers name a message of servo.v1")
+        .expect("callers pass the name of a message of servo.v1")
 }
 
 #[cfg(test)]
@@ -56,7 +57,7 @@ mod tests {
     use crate::v1;
 
     #[test]
-    fn names_are_those_of_protobufs_json() {
+    fn names_follow_the_protobuf_json_mapping() {
         let text =
             br#"{"runId":"run_x","outcome":"OUTCOME_SUCCEEDED","outputs":[{"byteSize":"7"}]}"#;
         let read: v1::FinishAttemptRequest = from_json("FinishAttemptRequest", text).unwrap();
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_its_place() {
+    fn errors_name_the_location() {
         for (text, word) in [
             (&br#"{"outcme":"x"}"#[..], "outcme"),
             (br#"{"runId":7}"#, "line 1"),
@@ -81,9 +82,9 @@ mod tests {
             (b"[]", "line 1"),
             (b"{", "EOF"),
         ] {
-            let told =
+            let error =
                 from_json::<v1::FinishAttemptRequest>("FinishAttemptRequest", text).unwrap_err();
-            assert!(told.to_string().contains(word), "{told}");
+            assert!(error.to_string().contains(word), "{error}");
         }
         assert!(from_json::<v1::FinishAttemptRequest>("FinishAttemptRequest", b" \n").is_ok());
     }

@@ -1,10 +1,10 @@
-//! The type under which the ledger keeps a body.
+//! The event type of a ledger event's body.
 
 use servo_model::EventType;
 
 use crate::v1::event::Body;
 
-/// A body that is added to `servo.v1.Event` does not compile until it has its type.
+/// A new body of `servo.v1.Event` does not compile until it has a type here.
 pub fn kind_of(body: &Body) -> EventType {
     match body {
         Body::RunRequested(_) => EventType::RunRequested,
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::v1::Event;
 
-    /// An event with nothing in it but a body of this type, as it stands on the wire.
+    /// An event that contains only an empty body of this type, decoded from its encoding.
     fn empty_body(kind: EventType) -> Body {
         let mut wire = Vec::new();
         encode_key(
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_the_field_number_of_its_body() {
+    fn type_is_the_field_number_of_its_body() {
         for kind in EventType::ALL {
             assert_eq!(kind_of(&empty_body(*kind)), *kind);
         }

@@ -1,7 +1,8 @@
-//! Generated servo.v1 types, their file descriptor set, and who may call each method.
+//! Generated servo.v1 types, their file descriptor set, and the access rule of each method.
 //!
-//! The source is `proto/`; the build script compiles it without a protoc and refuses an API in which a
-//! method lacks its access rule or a public method its HTTP route ([`access::read_methods`]).
+//! The source is `proto/`; the build script compiles it without a protoc and rejects an API in
+//! which a method has no access rule or a public method has no HTTP route
+//! ([`access::read_methods`]).
 
 use std::sync::LazyLock;
 
@@ -18,7 +19,8 @@ pub use difference::spec_difference;
 pub use fingerprint::request_fingerprint;
 pub use kind::kind_of;
 
-/// Messages, enums, clients and servers. A server answers UNIMPLEMENTED to what it does not override.
+/// Messages, enums, clients and servers. A server returns UNIMPLEMENTED for methods that it does
+/// not override.
 #[allow(
     clippy::all,
     clippy::unwrap_used,
@@ -29,20 +31,21 @@ pub mod v1 {
     tonic::include_proto!("servo.v1");
 }
 
-/// The encoded descriptors of servo.v1 and all it imports, comments and extensions included.
+/// The encoded descriptors of servo.v1 and its imports, including comments and extensions.
 pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.binpb"));
 
 /// [`DESCRIPTOR_SET`], decoded once.
 pub fn descriptors() -> &'static DescriptorPool {
-    static POOL: LazyLock<DescriptorPool> =
-        LazyLock::new(|| DescriptorPool::decode(DESCRIPTOR_SET).expect("the build made this set"));
+    static POOL: LazyLock<DescriptorPool> = LazyLock::new(|| {
+        DescriptorPool::decode(DESCRIPTOR_SET).expect("the build script wrote this set")
+    });
     &POOL
 }
 
-/// A request that names the tenant, and mostly the workspace, it speaks about.
+/// A request for a tenant and, in most cases, a workspace.
 pub trait Scoped {
     fn tenant(&self) -> &str;
-    /// Empty when the request is about the tenant as a whole.
+    /// Empty when the request is for the whole tenant.
     fn workspace(&self) -> &str;
 }
 

@@ -1,7 +1,8 @@
-//! The tenant and workspace that an encoded request names, read without decoding the rest.
+//! The tenant and workspace of an encoded request, read without decoding the rest.
 //!
-//! Doors (the gateway, the wall in every service) check them before a handler sees the message. They read as a
-//! decoder would: fields may stand anywhere, and of a repeated field the last one counts.
+//! The gateway and every service check them before a handler sees the message. They are read as a
+//! decoder would read them: fields may be in any order, and the last one of a repeated field
+//! counts.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +14,7 @@ use prost_reflect::{Kind, MessageDescriptor};
 const TENANT_FIELD: u32 = 1;
 const WORKSPACE_FIELD: u32 = 2;
 
-/// What the requests of a method speak about.
+/// The scope of a method's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScopeKind {
     /// Neither field.
@@ -24,7 +25,7 @@ pub enum ScopeKind {
     Workspace,
 }
 
-/// What one request says.
+/// The scope of one request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
     pub tenant: String,
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_as_a_decoder_would() {
+    fn scope_is_read_as_a_decoder_reads_it() {
         check(&[], Ok(("", "")));
         check(&[field(1, "acme"), field(2, "prod")], Ok(("acme", "prod")));
         check(
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_a_decoder_refuses() {
+    fn malformed_messages_are_rejected() {
         check(&[vec![0x08, 0x01]], Err(Malformed));
         check(&[vec![0x0a, 0x05, b'a']], Err(Malformed));
         check(&[vec![0x0a, 0x01, 0xff]], Err(Malformed));

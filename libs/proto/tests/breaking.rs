@@ -1,4 +1,4 @@
-//! A change that breaks clients does not pass `make lint`, which runs the same command.
+//! A change that breaks clients fails `make lint`, which runs the same command.
 
 use std::env;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ const FILE: &str = "servo/v1/mesh.proto";
 const FIELD: &str = "  // Its release (\"0.1.0\").\n  string version = 3;\n";
 
 #[test]
-fn an_unchanged_api_passes() -> Result<()> {
+fn unchanged_api_passes() -> Result<()> {
     let output = breaking(FIELD, FIELD)?;
-    ensure!(output.status.success(), "{}", said(&output));
+    ensure!(output.status.success(), "{}", output_text(&output));
     Ok(())
 }
 
 #[test]
-fn a_deleted_field_is_named() -> Result<()> {
+fn deleted_field_is_reported() -> Result<()> {
     check(
         "",
         "field \"3\" with name \"version\" on message \"GetServerInfoResponse\" was deleted",
@@ -27,7 +27,7 @@ fn a_deleted_field_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_renumbered_field_is_named() -> Result<()> {
+fn renumbered_field_is_reported() -> Result<()> {
     let moved = FIELD.replace("= 3;", "= 33;");
     check(
         &moved,
@@ -36,7 +36,7 @@ fn a_renumbered_field_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_retyped_field_is_named() -> Result<()> {
+fn retyped_field_is_reported() -> Result<()> {
     let retyped = FIELD.replace("string version", "uint32 version");
     check(
         &retyped,
@@ -45,20 +45,20 @@ fn a_retyped_field_is_named() -> Result<()> {
 }
 
 #[test]
-fn a_further_field_passes() -> Result<()> {
+fn added_field_passes() -> Result<()> {
     let further = format!("{FIELD}  // Where it was built.\n  string build = 7;\n");
     let output = breaking(FIELD, &further)?;
-    ensure!(output.status.success(), "{}", said(&output));
+    ensure!(output.status.success(), "{}", output_text(&output));
     Ok(())
 }
 
 fn check(after: &str, complaint: &str) -> Result<()> {
     let output = breaking(FIELD, after)?;
-    ensure!(!output.status.success(), "buf let it pass");
+    ensure!(!output.status.success(), "buf accepted it");
     ensure!(
-        said(&output).contains(complaint),
+        output_text(&output).contains(complaint),
         "`{}` does not say `{complaint}`",
-        said(&output)
+        output_text(&output)
     );
     Ok(())
 }
@@ -66,7 +66,7 @@ fn check(after: &str, complaint: &str) -> Result<()> {
 // Compares a copy of the API, changed in one place, with the committed baseline.
 fn breaking(before: &str, after: &str) -> Result<Output> {
     let folder = tempfile::tempdir()?;
-    tree::spoil(&folder.path().join("proto"), FILE, before, after)?;
+    tree::copy_and_change(&folder.path().join("proto"), FILE, before, after)?;
     std::fs::copy(
         tree::root().join("buf.yaml"),
         folder.path().join("buf.yaml"),
@@ -84,7 +84,7 @@ fn breaking(before: &str, after: &str) -> Result<Output> {
     command.output().context("run buf")
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     [output.stdout.as_slice(), output.stderr.as_slice()]
         .map(String::from_utf8_lossy)
         .concat()

@@ -1,4 +1,4 @@
-//! The event bodies of servo.v1 and the model's closed list of event types are the same list.
+//! The event bodies of servo.v1 and the model's event types are the same list.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use servo_model::EventType;
 
 #[test]
-fn every_body_is_an_event_type_and_every_event_type_has_a_body() -> Result<()> {
+fn bodies_and_event_types_match() -> Result<()> {
     let event = servo_proto::descriptors()
         .get_message_by_name("servo.v1.Event")
         .context("no Event")?;

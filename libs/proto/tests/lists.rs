@@ -1,4 +1,4 @@
-//! The closed lists that stand in the model and in servo.v1 agree in every name and number.
+//! The enums that exist both in the model and in servo.v1 have the same names and numbers.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use servo_model::states::{
     TransitionReason,
 };
 
-// The model's list, as the enum of the same name in servo.v1 would write it.
+// Compares the model's enum with the enum of the same name in servo.v1.
 macro_rules! same_list {
     ($($test:ident: $list:ident, $prefix:literal;)+) => {
         $(#[test]

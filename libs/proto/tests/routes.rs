@@ -1,4 +1,5 @@
-//! The HTTP routes of servo.v1: no two collide, and every part of a request finds its place.
+//! The HTTP routes of servo.v1: no two collide, and every part of a request has a position in its
+//! route.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,7 @@ fn every_route_variable_is_a_text_field_of_the_request() -> Result<()> {
             let is_text = field.is_some_and(|f| f.kind() == Kind::String && !f.is_list());
             ensure!(
                 is_text,
-                "{}: {{{name}}} is no text field of {}",
+                "{}: {{{name}}} is not a text field of {}",
                 method.path,
                 request.full_name()
             );
@@ -44,7 +45,7 @@ fn every_route_variable_is_a_text_field_of_the_request() -> Result<()> {
 }
 
 #[test]
-fn the_scope_of_a_request_leads_its_route() -> Result<()> {
+fn route_begins_with_the_scope() -> Result<()> {
     for (method, route) in routes() {
         let request = request_of(method)?;
         let scoped = |number, name| request.get_field(number).is_some_and(|f| f.name() == name);
@@ -65,7 +66,7 @@ fn the_scope_of_a_request_leads_its_route() -> Result<()> {
 
 // HTTP has no way to write a list of messages into a query.
 #[test]
-fn what_stands_in_a_query_is_simple() -> Result<()> {
+fn query_fields_are_simple() -> Result<()> {
     for (method, route) in routes().filter(|(_, r)| r.body.is_empty()) {
         let request = request_of(method)?;
         for field in request
@@ -74,7 +75,7 @@ fn what_stands_in_a_query_is_simple() -> Result<()> {
         {
             ensure!(
                 is_simple(&field),
-                "{}: {} fits in no query",
+                "{}: {} does not fit into a query",
                 method.path,
                 field.full_name()
             );
@@ -84,7 +85,7 @@ fn what_stands_in_a_query_is_simple() -> Result<()> {
 }
 
 #[test]
-fn the_body_of_a_route_is_a_field_of_the_request() -> Result<()> {
+fn route_body_is_a_field_of_the_request() -> Result<()> {
     for (method, route) in routes().filter(|(_, r)| !r.body.is_empty() && r.body != "*") {
         let request = request_of(method)?;
         let found = request.get_field_by_name(&route.body).is_some();
@@ -144,7 +145,7 @@ fn variables(template: &str) -> impl Iterator<Item = &str> {
         .filter_map(|rest| rest.split('}').next())
 }
 
-// The template with its variables made equal, since a router cannot tell them apart.
+// The template with its variables made equal, because a router cannot distinguish them.
 fn shape(template: &str) -> String {
     variables(template).fold(template.to_owned(), |shape, name| {
         shape.replace(&format!("{{{name}}}"), "*")

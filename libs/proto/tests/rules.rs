@@ -1,4 +1,5 @@
-//! An API that breaks its own rules does not build. The build script calls the same two functions.
+//! An API that violates its own rules does not build. The build script calls the same two
+//! functions.
 
 use anyhow::{Result, ensure};
 use servo_proto::access::read_methods;
@@ -10,7 +11,7 @@ mod tree;
 const OPEN: &str = "option (servo.v1.access) = {open: true};";
 
 #[test]
-fn a_method_without_an_access_rule_does_not_build() -> Result<()> {
+fn method_without_an_access_rule_does_not_build() -> Result<()> {
     check(
         OPEN,
         "",
@@ -19,7 +20,7 @@ fn a_method_without_an_access_rule_does_not_build() -> Result<()> {
 }
 
 #[test]
-fn a_rule_that_is_switched_off_does_not_build() -> Result<()> {
+fn rule_set_to_false_does_not_build() -> Result<()> {
     check(
         OPEN,
         "option (servo.v1.access) = {open: false};",
@@ -28,7 +29,7 @@ fn a_rule_that_is_switched_off_does_not_build() -> Result<()> {
 }
 
 #[test]
-fn an_unknown_caller_does_not_build() -> Result<()> {
+fn unknown_caller_does_not_build() -> Result<()> {
     let rule = "option (servo.v1.access) = {callers: {services: [\"postman\"]}};";
     check(
         OPEN,
@@ -47,24 +48,24 @@ fn callers_without_a_service_do_not_build() -> Result<()> {
 }
 
 #[test]
-fn an_empty_permission_does_not_build() -> Result<()> {
+fn empty_permission_does_not_build() -> Result<()> {
     let rule = "option (servo.v1.access) = {permission: \"\"};";
     check(
         OPEN,
         rule,
-        "GetServerInfo: its permission `` must be two words",
+        "GetServerInfo: its permission `` must be two lower-case words",
     )
 }
 
 #[test]
-fn a_public_method_without_a_route_does_not_build() -> Result<()> {
+fn public_method_without_a_route_does_not_build() -> Result<()> {
     let route = "    option (google.api.http) = {get: \"/v1/whoAmI\"};\n";
     let fault = "servo.v1.AccessService.WhoAmI: is public but has no route";
     check_in("servo/v1/access.proto", route, "", fault)
 }
 
 #[test]
-fn an_internal_method_with_a_route_does_not_build() -> Result<()> {
+fn internal_method_with_a_route_does_not_build() -> Result<()> {
     let public = "{permission: \"self.read\"}";
     let internal = "{callers: {services: [\"console\"]}}";
     let fault = "servo.v1.AccessService.WhoAmI: is internal but has a route";
@@ -75,10 +76,11 @@ fn check(before: &str, after: &str, fault: &str) -> Result<()> {
     check_in("servo/v1/mesh.proto", before, after, fault)
 }
 
-// Compiles a copy of the API whose `file` says `after` instead of `before`, and wants one fault.
+// Compiles a copy of the API in which `before` is replaced by `after` in `file`, and expects one
+// fault.
 fn check_in(file: &str, before: &str, after: &str, fault: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    tree::spoil(folder.path(), file, before, after)?;
+    tree::copy_and_change(folder.path(), file, before, after)?;
     let faults = read_methods(&compile::compile(folder.path())?.descriptor_pool())
         .err()
         .unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Requests tell whom they speak about.
+//! Requests expose their tenant and workspace.
 
 use servo_proto::Scoped;
 use servo_proto::v1::{GetQuotaRequest, GetRunRequest, PauseDispatchRequest};
 
 #[test]
-fn a_workspace_request_names_both() {
+fn workspace_request_has_tenant_and_workspace() {
     let request = GetRunRequest {
         tenant: "acme".into(),
         workspace: "prod".into(),
@@ -14,16 +14,16 @@ fn a_workspace_request_names_both() {
 }
 
 #[test]
-fn a_tenant_request_has_no_workspace() {
+fn tenant_request_has_no_workspace() {
     let request = GetQuotaRequest {
         tenant: "acme".into(),
     };
     assert_eq!((request.tenant(), request.workspace()), ("acme", ""));
 }
 
-// The workspace it pauses is what it asks for, not where it is asked.
+// The workspace here is the one to pause, not the scope of the request.
 #[test]
-fn a_workspace_that_stands_elsewhere_is_no_scope() {
+fn workspace_in_another_field_is_not_the_scope() {
     let request = PauseDispatchRequest {
         tenant: "acme".into(),
         workspace: "prod".into(),

@@ -1,4 +1,4 @@
-//! The standards of the API, asked of every method and message.
+//! The standards of the API, checked for every method and message.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use anyhow::{Context, Result, ensure};
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
 use servo_proto::access::{Access, method_of, methods, permissions};
 
-// Keyed by the attempt, the worker, the digest or the message instead of a request_id.
-const KEYED_BY_THEMSELVES: [&str; 8] = [
+// These are idempotent by attempt, worker, digest or message instead of by request_id.
+const WITHOUT_REQUEST_ID: [&str; 8] = [
     "StartAttempt",
     "Heartbeat",
     "AppendLogs",
@@ -19,9 +19,9 @@ const KEYED_BY_THEMSELVES: [&str; 8] = [
 ];
 
 #[test]
-fn a_mutation_can_be_repeated_and_names_its_event() -> Result<()> {
+fn mutations_are_idempotent_and_return_their_event() -> Result<()> {
     for method in public_methods().filter(|m| !is_read(m) && m.name() != "DeliverWebhook") {
-        let keyed = KEYED_BY_THEMSELVES.contains(&method.name());
+        let keyed = WITHOUT_REQUEST_ID.contains(&method.name());
         let name = method.full_name();
         ensure!(
             has(&method.input(), "request_id") != keyed,
@@ -40,7 +40,7 @@ fn a_mutation_can_be_repeated_and_names_its_event() -> Result<()> {
 }
 
 #[test]
-fn a_read_carries_nothing_of_a_mutation() -> Result<()> {
+fn reads_have_no_request_id_or_event() -> Result<()> {
     for method in public_methods().filter(is_read) {
         ensure!(
             !has(&method.input(), "request_id"),
@@ -57,7 +57,7 @@ fn a_read_carries_nothing_of_a_mutation() -> Result<()> {
 }
 
 #[test]
-fn get_is_for_reads_only() -> Result<()> {
+fn only_reads_use_get() -> Result<()> {
     for method in public_methods() {
         let routes = &declared(&method)?.routes;
         let gets = routes.iter().any(|r| r.verb == "GET");
@@ -76,7 +76,7 @@ fn get_is_for_reads_only() -> Result<()> {
 }
 
 #[test]
-fn lists_come_in_pages() -> Result<()> {
+fn lists_are_paged() -> Result<()> {
     for method in public_methods().filter(|m| m.name().starts_with("List")) {
         let complete = has(&method.input(), "page_size")
             && has(&method.input(), "page_token")
@@ -91,7 +91,7 @@ fn lists_come_in_pages() -> Result<()> {
 }
 
 #[test]
-fn tenant_and_workspace_stand_first() -> Result<()> {
+fn tenant_and_workspace_are_the_first_fields() -> Result<()> {
     for method in public_methods() {
         let request = method.input();
         let number = |name| request.get_field_by_name(name).map(|f| f.number());
@@ -114,7 +114,7 @@ fn tenant_and_workspace_stand_first() -> Result<()> {
 }
 
 #[test]
-fn the_permissions_of_workers_are_marked() {
+fn worker_permissions_begin_with_work() {
     let workers: Vec<_> = permissions()
         .into_iter()
         .filter(|p| p.starts_with("work."))
@@ -123,24 +123,24 @@ fn the_permissions_of_workers_are_marked() {
 }
 
 #[test]
-fn a_method_says_what_a_repeat_does_and_when_it_refuses() -> Result<()> {
-    let silent = |method: &MethodDescriptor| {
+fn comments_describe_repeats_and_refusals() -> Result<()> {
+    let incomplete = |method: &MethodDescriptor| {
         let comment = comment_of(method).unwrap_or_default();
         !comment.contains("repeat") || !comment.to_lowercase().contains("refuses")
     };
-    let silent: Vec<_> = all_methods()
-        .filter(silent)
+    let incomplete: Vec<_> = all_methods()
+        .filter(incomplete)
         .map(|m| m.full_name().to_owned())
         .collect();
     ensure!(
-        silent.is_empty(),
-        "what does a repeat do, when does it refuse? {silent:?}"
+        incomplete.is_empty(),
+        "these comments lack what a repeat does or when the method refuses: {incomplete:?}"
     );
     Ok(())
 }
 
 #[test]
-fn a_method_refuses_with_reasons_of_the_list_under_their_codes() -> Result<()> {
+fn refusals_in_comments_match_the_list_of_reasons() -> Result<()> {
     let codes = codes_of_reasons()?;
     let mut checked = 0;
     for method in all_methods() {
@@ -162,7 +162,7 @@ fn a_method_refuses_with_reasons_of_the_list_under_their_codes() -> Result<()> {
 }
 
 #[test]
-fn no_field_is_a_word_of_python() -> Result<()> {
+fn no_field_is_a_python_keyword() -> Result<()> {
     let words = [
         "and", "as", "class", "def", "del", "from", "global", "import", "in", "is", "not", "or",
         "pass",
@@ -278,11 +278,11 @@ fn refusals(comment: &str, codes: &BTreeMap<String, String>) -> Vec<(String, Str
 }
 
 #[test]
-fn a_public_method_has_one_door() {
-    let doors = methods().iter().filter(|m| !m.routes.is_empty());
-    assert!(doors.clone().count() > 100);
+fn public_methods_have_no_caller_rule() {
+    let public = methods().iter().filter(|m| !m.routes.is_empty());
+    assert!(public.clone().count() > 100);
     assert!(
-        doors
+        public
             .clone()
             .all(|m| !matches!(m.access, Access::Callers(_)))
     );

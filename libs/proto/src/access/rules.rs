@@ -1,6 +1,6 @@
-//! The rules that every method of servo.v1 obeys, read from descriptors.
+//! The access rules that every method of servo.v1 declares, read from descriptors.
 //!
-//! The build script refuses an API with a fault; the crate reads the same way what the API says.
+//! The build script rejects an API with a fault; the crate reads the rules with the same code.
 
 use prost_reflect::prost_types::method_options::IdempotencyLevel;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, Value};
@@ -9,10 +9,10 @@ use servo_model::Service;
 const PACKAGE: &str = "servo.v1";
 const ACCESS_OPTION: &str = "servo.v1.access";
 const HTTP_OPTION: &str = "google.api.http";
-// Every service answers it beside its own API, so a route could not say whom it means.
+// Every service serves it in addition to its own API, so a route could not identify the service.
 const WITHOUT_ROUTES: &str = "servo.v1.MeshService";
 
-/// A method of servo.v1 and what is declared about it.
+/// A method of servo.v1 and its declarations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
     /// `servo.v1.SchedulerService`
@@ -22,7 +22,7 @@ pub struct Method {
     /// `/servo.v1.SchedulerService/GetRun`
     pub path: String,
     pub access: Access,
-    /// A repeat does no harm, so a caller may retry it.
+    /// Repeating the call is harmless, so a caller may retry it.
     pub idempotent: bool,
     pub client_streaming: bool,
     pub server_streaming: bool,
@@ -30,16 +30,16 @@ pub struct Method {
     pub routes: Vec<HttpRoute>,
 }
 
-/// The one door rule of a method.
+/// The access rule of a method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
-    /// Public: principals that hold this permission.
+    /// Public: principals with this permission.
     Permission(String),
     /// Internal: these services, by certificate.
     Callers(Vec<Service>),
     /// Workers: the call carries a presigned path of its attempt.
     AttemptSignature,
-    /// Anybody who got through the door.
+    /// Every authenticated caller.
     Open,
 }
 
@@ -54,7 +54,7 @@ pub struct HttpRoute {
     pub body: String,
 }
 
-/// All methods of servo.v1, or a sentence for each fault.
+/// Returns all methods of servo.v1, or a sentence for each fault.
 pub fn read_methods(pool: &DescriptorPool) -> Result<Vec<Method>, Vec<String>> {
     let services = pool.services().filter(|s| s.package_name() == PACKAGE);
     let (mut methods, mut faults) = (Vec::new(), Vec::new());
@@ -111,7 +111,7 @@ fn read_permission(name: &str) -> Result<Access, String> {
     match name.split_once('.') {
         Some((area, verb)) if word(area) && word(verb) => Ok(Access::Permission(name.to_owned())),
         _ => Err(format!(
-            "its permission `{name}` must be two words in small letters, such as `runs.read`"
+            "its permission `{name}` must be two lower-case words, such as `runs.read`"
         )),
     }
 }

@@ -1,4 +1,4 @@
-//! A throw-away copy of `proto/` that a test may spoil.
+//! A temporary copy of `proto/` that a test may change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// Copies `proto/` to `to` and changes `before` to `after` in one of its files.
-pub(crate) fn spoil(to: &Path, file: &str, before: &str, after: &str) -> Result<()> {
+pub(crate) fn copy_and_change(to: &Path, file: &str, before: &str, after: &str) -> Result<()> {
     copy(&root().join("proto"), to)?;
     let file = to.join(file);
     let source = fs::read_to_string(&file)?;
     ensure!(
         source.contains(before),
-        "{} no longer says `{before}`; mend the test",
+        "{} no longer contains `{before}`; adapt the test",
         file.display()
     );
     fs::write(&file, source.replace(before, after)).context("write the changed file")

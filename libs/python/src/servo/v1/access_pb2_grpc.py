@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AccessServiceStub(object):
-    """Knows who may do what. Its changes are audit events, not ledger events.
+    """The authority on identities and permissions. Its changes are audit events, not ledger events.
     """
 
     def __init__(self, channel):
@@ -148,19 +148,20 @@ class AccessServiceStub(object):
 
 
 class AccessServiceServicer(object):
-    """Knows who may do what. Its changes are audit events, not ledger events.
+    """The authority on identities and permissions. Its changes are audit events, not ledger events.
     """
 
     def CreateTenant(self, request, context):
-        """Makes a tenant with its own run-id secret, for operators. A repeat of the request_id gets the first answer.
-        Refuses with INVALID_ARGUMENT INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS.
+        """Makes a tenant with its own run-id secret, for operators. A repeat of the request_id returns
+        the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetTenant(self, request, context):
-        """Reads one tenant. Changes nothing; a repeat reads again. Refuses with NOT_FOUND TENANT_NOT_FOUND.
+        """Reads one tenant. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+        TENANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -175,54 +176,56 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def SuspendTenant(self, request, context):
-        """Stops a tenant: mutations are refused, nothing is admitted, what runs goes on. A repeat changes nothing
-        more. Refuses with NOT_FOUND TENANT_NOT_FOUND, ABORTED VERSION_CONFLICT.
+        """Stops a tenant: mutations are refused, no task is admitted, attempts in flight continue. A
+        repeat has no further effect. Refuses with NOT_FOUND TENANT_NOT_FOUND, ABORTED
+        VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeTenant(self, request, context):
-        """Lets a suspended tenant go on. A repeat changes nothing more. Refuses with NOT_FOUND TENANT_NOT_FOUND,
-        ABORTED VERSION_CONFLICT.
+        """Resumes a suspended tenant. A repeat has no further effect. Refuses with NOT_FOUND
+        TENANT_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateWorkspace(self, request, context):
-        """Makes a workspace. A repeat of the request_id gets the first answer. Refuses with INVALID_ARGUMENT
-        INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS.
+        """Makes a workspace. A repeat of the request_id returns the first response. Refuses with
+        INVALID_ARGUMENT INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetWorkspace(self, request, context):
-        """Reads one workspace. Changes nothing; a repeat reads again. Refuses with NOT_FOUND WORKSPACE_NOT_FOUND.
+        """Reads one workspace. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+        WORKSPACE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListWorkspaces(self, request, context):
-        """Reads the workspaces of a tenant that the caller may see. Changes nothing; a repeat reads again. Refuses
-        with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the workspaces of a tenant that the caller may see. Changes nothing; a repeat reads
+        again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SuspendWorkspace(self, request, context):
-        """Stops a workspace as SuspendTenant stops a tenant. A repeat changes nothing more. Refuses with NOT_FOUND
-        WORKSPACE_NOT_FOUND, ABORTED VERSION_CONFLICT.
+        """Stops a workspace as SuspendTenant stops a tenant. A repeat has no further effect. Refuses with
+        NOT_FOUND WORKSPACE_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeWorkspace(self, request, context):
-        """Lets a suspended workspace go on. A repeat changes nothing more. Refuses with NOT_FOUND
+        """Resumes a suspended workspace. A repeat has no further effect. Refuses with NOT_FOUND
         WORKSPACE_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -230,81 +233,83 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CreateApiKey(self, request, context):
-        """Makes an API key and shows its secret, this once. A repeat of the request_id gets the first answer without
-        the secret. Refuses with INVALID_ARGUMENT INVALID_FIELD, NOT_FOUND ROLE_NOT_FOUND or WORKSPACE_NOT_FOUND,
-        PERMISSION_DENIED PERMISSION_DENIED for a role that grants more than the caller has.
+        """Makes an API key and shows its secret, this once. A repeat of the request_id returns the first
+        response without the secret. Refuses with INVALID_ARGUMENT INVALID_FIELD, NOT_FOUND
+        ROLE_NOT_FOUND or WORKSPACE_NOT_FOUND, PERMISSION_DENIED PERMISSION_DENIED for a role that
+        grants more than the caller has.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListApiKeys(self, request, context):
-        """Reads API keys without their secrets, newest first. Changes nothing; a repeat reads again. Refuses with
-        INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads API keys without their secrets, newest first. Changes nothing; a repeat reads again.
+        Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeApiKey(self, request, context):
-        """Ends an API key within a second. A repeat changes nothing more. Refuses with NOT_FOUND API_KEY_NOT_FOUND.
+        """Ends an API key within a second. A repeat has no further effect. Refuses with NOT_FOUND
+        API_KEY_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateRole(self, request, context):
-        """Makes a role of the tenant. A repeat of the request_id gets the first answer. Refuses with INVALID_ARGUMENT
-        INVALID_FIELD for an unknown permission, ALREADY_EXISTS ALREADY_EXISTS.
+        """Makes a role of the tenant. A repeat of the request_id returns the first response. Refuses with
+        INVALID_ARGUMENT INVALID_FIELD for an unknown permission, ALREADY_EXISTS ALREADY_EXISTS.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRoles(self, request, context):
-        """Reads the built-in roles and those of the tenant. Changes nothing; a repeat reads again. Refuses with
-        INVALID_ARGUMENT INVALID_PAGE_TOKEN.
+        """Reads the built-in roles and those of the tenant. Changes nothing; a repeat reads again.
+        Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateRole(self, request, context):
-        """Replaces a role's permissions. A repeat of the request_id gets the first answer. Refuses with NOT_FOUND
-        ROLE_NOT_FOUND, INVALID_ARGUMENT INVALID_FIELD, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION
-        INVALID_STATE for a built-in role.
+        """Replaces a role's permissions. A repeat of the request_id returns the first response. Refuses
+        with NOT_FOUND ROLE_NOT_FOUND, INVALID_ARGUMENT INVALID_FIELD, ABORTED VERSION_CONFLICT,
+        FAILED_PRECONDITION INVALID_STATE for a built-in role.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteRole(self, request, context):
-        """Removes a role. A repeat changes nothing more. Refuses with NOT_FOUND ROLE_NOT_FOUND, FAILED_PRECONDITION
-        IN_USE while a key or binding names it, INVALID_STATE for a built-in role.
+        """Removes a role. A repeat has no further effect. Refuses with NOT_FOUND ROLE_NOT_FOUND,
+        FAILED_PRECONDITION IN_USE while a key or binding names it, INVALID_STATE for a built-in role.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateRoleBinding(self, request, context):
-        """Gives a role to a principal. A repeat of the request_id gets the first answer. Refuses with NOT_FOUND
-        ROLE_NOT_FOUND or WORKSPACE_NOT_FOUND, ALREADY_EXISTS ALREADY_EXISTS, PERMISSION_DENIED PERMISSION_DENIED
-        for a role that grants more than the caller has.
+        """Gives a role to a principal. A repeat of the request_id returns the first response. Refuses
+        with NOT_FOUND ROLE_NOT_FOUND or WORKSPACE_NOT_FOUND, ALREADY_EXISTS ALREADY_EXISTS,
+        PERMISSION_DENIED PERMISSION_DENIED for a role that grants more than the caller has.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListRoleBindings(self, request, context):
-        """Reads who has which role. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the bindings of roles. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteRoleBinding(self, request, context):
-        """Takes a role away from a principal. A repeat changes nothing more. Refuses with NOT_FOUND
+        """Takes a role away from a principal. A repeat has no further effect. Refuses with NOT_FOUND
         ROLE_BINDING_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -312,16 +317,16 @@ class AccessServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def WhoAmI(self, request, context):
-        """Tells the caller who it is and what it may do. Changes nothing; a repeat reads again. Refuses with
-        UNAUTHENTICATED CREDENTIALS_MISSING or CREDENTIALS_INVALID.
+        """Returns the identity and the permissions of the caller. Changes nothing; a repeat reads again.
+        Refuses with UNAUTHENTICATED CREDENTIALS_MISSING or CREDENTIALS_INVALID.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAuditEvents(self, request, context):
-        """Reads mutations and denials of a tenant, newest first. Changes nothing; a repeat reads again. Refuses
-        with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads mutations and denials of a tenant, newest first. Changes nothing; a repeat reads again.
+        Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -449,7 +454,7 @@ def add_AccessServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AccessService(object):
-    """Knows who may do what. Its changes are audit events, not ledger events.
+    """The authority on identities and permissions. Its changes are audit events, not ledger events.
     """
 
     @staticmethod

@@ -27,7 +27,8 @@ if _version_not_supported:
 
 
 class AutomationServiceStub(object):
-    """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts once.
+    """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts
+    once.
     """
 
     def __init__(self, channel):
@@ -149,20 +150,22 @@ class AutomationServiceStub(object):
 
 
 class AutomationServiceServicer(object):
-    """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts once.
+    """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts
+    once.
     """
 
     def CreateSchedule(self, request, context):
-        """Makes a schedule; it ticks from now on, never for the past. A repeat of the request_id gets the first
-        answer. Refuses with INVALID_ARGUMENT INVALID_FIELD (cron, zone) or SELECTION_INVALID, ALREADY_EXISTS
-        ALREADY_EXISTS for a taken name.
+        """Makes a schedule; it ticks from now on, never for the past. A repeat of the request_id returns
+        the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD (cron, zone) or
+        SELECTION_INVALID, ALREADY_EXISTS ALREADY_EXISTS for a taken name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSchedule(self, request, context):
-        """Reads one schedule. Changes nothing; a repeat reads again. Refuses with NOT_FOUND SCHEDULE_NOT_FOUND.
+        """Reads one schedule. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+        SCHEDULE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -177,33 +180,34 @@ class AutomationServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateSchedule(self, request, context):
-        """Replaces the definition; ticks from now on use it, ticks of the past stay as they were. A repeat of the
-        request_id gets the first answer. Refuses with NOT_FOUND SCHEDULE_NOT_FOUND, INVALID_ARGUMENT
-        INVALID_FIELD, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION INVALID_STATE when a deployment defines it.
+        """Replaces the definition; ticks from now on use it, ticks of the past stay as they were. A
+        repeat of the request_id returns the first response. Refuses with NOT_FOUND SCHEDULE_NOT_FOUND,
+        INVALID_ARGUMENT INVALID_FIELD, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION INVALID_STATE
+        when a deployment defines it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSchedule(self, request, context):
-        """Ends a schedule; its ticks stay readable. A repeat changes nothing more. Refuses with NOT_FOUND
-        SCHEDULE_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION INVALID_STATE when a deployment defines
-        it.
+        """Ends a schedule; its ticks stay readable. A repeat has no further effect. Refuses with
+        NOT_FOUND SCHEDULE_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION INVALID_STATE when
+        a deployment defines it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PauseSchedule(self, request, context):
-        """Stops ticking. A repeat changes nothing more. Refuses with NOT_FOUND SCHEDULE_NOT_FOUND, ABORTED
-        VERSION_CONFLICT.
+        """Stops ticking. A repeat has no further effect. Refuses with NOT_FOUND SCHEDULE_NOT_FOUND,
+        ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeSchedule(self, request, context):
-        """Ticks again; what was missed falls under the catch-up settings. A repeat changes nothing more.
+        """Ticks again; missed ticks are subject to the catch-up settings. A repeat has no further effect.
         Refuses with NOT_FOUND SCHEDULE_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -211,39 +215,42 @@ class AutomationServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def TriggerSchedule(self, request, context):
-        """Ticks once, now, with the current definition; also while paused. A repeat of the request_id gets the first
-        answer. Refuses with NOT_FOUND SCHEDULE_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+        """Ticks once, now, with the current definition; also while paused. A repeat of the request_id
+        returns the first response. Refuses with NOT_FOUND SCHEDULE_NOT_FOUND, RESOURCE_EXHAUSTED
+        QUOTA_EXCEEDED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTicks(self, request, context):
-        """Reads what ticks did, newest first. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        SCHEDULE_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the outcomes of ticks, newest first. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND SCHEDULE_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PreviewTicks(self, request, context):
-        """Names the next ticks of a definition, with what clock changes do to them. Changes nothing; a repeat reads
-        again. Refuses with INVALID_ARGUMENT INVALID_FIELD.
+        """Names the next ticks of a definition, with the effects of clock changes. Changes nothing; a
+        repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FIELD.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateSensor(self, request, context):
-        """Makes a sensor; it acts from now on. A repeat of the request_id gets the first answer. Refuses with
-        INVALID_ARGUMENT INVALID_FIELD or SELECTION_INVALID, ALREADY_EXISTS ALREADY_EXISTS for a taken name.
+        """Makes a sensor; it acts from now on. A repeat of the request_id returns the first response.
+        Refuses with INVALID_ARGUMENT INVALID_FIELD or SELECTION_INVALID, ALREADY_EXISTS ALREADY_EXISTS
+        for a taken name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSensor(self, request, context):
-        """Reads one sensor. Changes nothing; a repeat reads again. Refuses with NOT_FOUND SENSOR_NOT_FOUND.
+        """Reads one sensor. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+        SENSOR_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -258,76 +265,77 @@ class AutomationServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateSensor(self, request, context):
-        """Replaces the definition; the cursor stays. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND SENSOR_NOT_FOUND, INVALID_ARGUMENT INVALID_FIELD, ABORTED VERSION_CONFLICT,
-        FAILED_PRECONDITION INVALID_STATE when a deployment defines it.
+        """Replaces the definition; the cursor stays. A repeat of the request_id returns the first
+        response. Refuses with NOT_FOUND SENSOR_NOT_FOUND, INVALID_ARGUMENT INVALID_FIELD, ABORTED
+        VERSION_CONFLICT, FAILED_PRECONDITION INVALID_STATE when a deployment defines it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteSensor(self, request, context):
-        """Ends a sensor; its evaluations stay readable. A repeat changes nothing more. Refuses with NOT_FOUND
-        SENSOR_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION INVALID_STATE when a deployment defines it.
+        """Ends a sensor; its evaluations stay readable. A repeat has no further effect. Refuses with
+        NOT_FOUND SENSOR_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION INVALID_STATE when a
+        deployment defines it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PauseSensor(self, request, context):
-        """Stops evaluating. A repeat changes nothing more. Refuses with NOT_FOUND SENSOR_NOT_FOUND, ABORTED
-        VERSION_CONFLICT.
+        """Stops evaluating. A repeat has no further effect. Refuses with NOT_FOUND SENSOR_NOT_FOUND,
+        ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeSensor(self, request, context):
-        """Evaluates again. A repeat changes nothing more. Refuses with NOT_FOUND SENSOR_NOT_FOUND, ABORTED
-        VERSION_CONFLICT.
+        """Evaluates again. A repeat has no further effect. Refuses with NOT_FOUND SENSOR_NOT_FOUND,
+        ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EvaluateSensor(self, request, context):
-        """Evaluates a sensor once, now: polls it, or gives it the payload as a message. A repeat of the request_id
-        gets the first answer. Refuses with NOT_FOUND SENSOR_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE while an
-        evaluation is under way.
+        """Evaluates a sensor once, now: polls it, or gives it the payload as a message. A repeat of the
+        request_id returns the first response. Refuses with NOT_FOUND SENSOR_NOT_FOUND,
+        FAILED_PRECONDITION INVALID_STATE while an evaluation is in progress.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEvaluations(self, request, context):
-        """Reads what evaluations did, newest first. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        SENSOR_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the outcomes of evaluations, newest first. Changes nothing; a repeat reads again. Refuses
+        with NOT_FOUND SENSOR_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResetCursor(self, request, context):
-        """Sets the cursor; an evaluation under way is dropped. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND SENSOR_NOT_FOUND, ABORTED VERSION_CONFLICT.
+        """Sets the cursor; an evaluation in progress is dropped. A repeat of the request_id returns the
+        first response. Refuses with NOT_FOUND SENSOR_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeliverWebhook(self, request, context):
-        """Takes a message from outside for a webhook sensor, signed with the sensor's secret, and evaluates it.
-        A repeat of the message's id changes nothing more. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or
-        SIGNATURE_EXPIRED (also for an unknown sensor, so that nothing can be guessed), INVALID_ARGUMENT
-        MESSAGE_TOO_LARGE above 256 KB, RESOURCE_EXHAUSTED RATE_LIMITED.
+        """Takes a message from outside for a webhook sensor, signed with the sensor's secret, and
+        evaluates it. A repeat of the message's id has no further effect. Refuses with UNAUTHENTICATED
+        SIGNATURE_INVALID or SIGNATURE_EXPIRED (also for an unknown sensor, so that nothing can be
+        guessed), INVALID_ARGUMENT MESSAGE_TOO_LARGE above 256 KB, RESOURCE_EXHAUSTED RATE_LIMITED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAutomationDecisions(self, request, context):
-        """Reads what automation conditions decided and why, newest first. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the decisions of automation conditions and their reasons, newest first. Changes nothing;
+        a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -455,7 +463,8 @@ def add_AutomationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AutomationService(object):
-    """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts once.
+    """Ticks schedules, evaluates sensors and automation conditions. Whatever is processed twice acts
+    once.
     """
 
     @staticmethod

@@ -87,7 +87,7 @@ class BackfillServiceServicer(object):
     """
 
     def PreviewBackfill(self, request, context):
-        """Says what a backfill would do, without doing it. Changes nothing; a repeat reads again.
+        """Returns the effects of a backfill without creating it. Changes nothing; a repeat reads again.
         Refuses like CreateBackfill.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -95,66 +95,70 @@ class BackfillServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CreateBackfill(self, request, context):
-        """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
-        first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-        OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
-        ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
+        """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id
+        returns the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or
+        PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY,
+        NOT_FOUND DEPLOYMENT_NOT_FOUND, ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetBackfill(self, request, context):
-        """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND BACKFILL_NOT_FOUND.
+        """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+        BACKFILL_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListBackfills(self, request, context):
-        """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListChunks(self, request, context):
-        """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PauseBackfill(self, request, context):
-        """Cuts no further chunk; runs under way go on. A repeat changes nothing more. Refuses with NOT_FOUND
-        BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+        """Creates no further chunks; runs in progress continue. A repeat has no further effect. Refuses
+        with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal,
+        ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeBackfill(self, request, context):
-        """Goes on with the next chunk. A repeat changes nothing more. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
-        FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+        """Continues with the next chunk. A repeat has no further effect. Refuses with NOT_FOUND
+        BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED
+        VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelBackfill(self, request, context):
-        """Cuts no further chunk and cancels the runs under way. A repeat changes nothing more. Refuses with NOT_FOUND
-        BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended otherwise, ABORTED VERSION_CONFLICT.
+        """Creates no further chunks and cancels the runs in progress. A repeat has no further effect.
+        Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended
+        otherwise, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetryFailed(self, request, context):
-        """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat of the
-        request_id gets the first answer. Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION
-        INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
+        """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat
+        of the request_id returns the first response. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
+        FAILED_PRECONDITION INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -34,41 +34,46 @@ class BackfillServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> BackfillServiceAsyncStub: ...
     PreviewBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.PreviewBackfillRequest, _backfill_pb2.PreviewBackfillResponse]
-    """Says what a backfill would do, without doing it. Changes nothing; a repeat reads again.
+    """Returns the effects of a backfill without creating it. Changes nothing; a repeat reads again.
     Refuses like CreateBackfill.
     """
     CreateBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.CreateBackfillRequest, _backfill_pb2.CreateBackfillResponse]
-    """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
-    first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-    OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
-    ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
+    """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id
+    returns the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or
+    PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY,
+    NOT_FOUND DEPLOYMENT_NOT_FOUND, ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
     """
     GetBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.GetBackfillRequest, _backfill_pb2.GetBackfillResponse]
-    """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND BACKFILL_NOT_FOUND."""
+    """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+    BACKFILL_NOT_FOUND.
+    """
     ListBackfills: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.ListBackfillsRequest, _backfill_pb2.ListBackfillsResponse]
-    """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with
+    INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ListChunks: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.ListChunksRequest, _backfill_pb2.ListChunksResponse]
-    """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     PauseBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.PauseBackfillRequest, _backfill_pb2.PauseBackfillResponse]
-    """Cuts no further chunk; runs under way go on. A repeat changes nothing more. Refuses with NOT_FOUND
-    BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+    """Creates no further chunks; runs in progress continue. A repeat has no further effect. Refuses
+    with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal,
+    ABORTED VERSION_CONFLICT.
     """
     ResumeBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.ResumeBackfillRequest, _backfill_pb2.ResumeBackfillResponse]
-    """Goes on with the next chunk. A repeat changes nothing more. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
-    FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+    """Continues with the next chunk. A repeat has no further effect. Refuses with NOT_FOUND
+    BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED
+    VERSION_CONFLICT.
     """
     CancelBackfill: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.CancelBackfillRequest, _backfill_pb2.CancelBackfillResponse]
-    """Cuts no further chunk and cancels the runs under way. A repeat changes nothing more. Refuses with NOT_FOUND
-    BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended otherwise, ABORTED VERSION_CONFLICT.
+    """Creates no further chunks and cancels the runs in progress. A repeat has no further effect.
+    Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended
+    otherwise, ABORTED VERSION_CONFLICT.
     """
     RetryFailed: _grpc.UnaryUnaryMultiCallable[_backfill_pb2.RetryFailedRequest, _backfill_pb2.RetryFailedResponse]
-    """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat of the
-    request_id gets the first answer. Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION
-    INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
+    """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat
+    of the request_id returns the first response. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
+    FAILED_PRECONDITION INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
     """
 
 @_typing.type_check_only
@@ -77,41 +82,46 @@ class BackfillServiceAsyncStub(BackfillServiceStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     PreviewBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.PreviewBackfillRequest, _backfill_pb2.PreviewBackfillResponse]  # type: ignore[assignment]
-    """Says what a backfill would do, without doing it. Changes nothing; a repeat reads again.
+    """Returns the effects of a backfill without creating it. Changes nothing; a repeat reads again.
     Refuses like CreateBackfill.
     """
     CreateBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.CreateBackfillRequest, _backfill_pb2.CreateBackfillResponse]  # type: ignore[assignment]
-    """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
-    first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-    OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
-    ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
+    """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id
+    returns the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or
+    PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY,
+    NOT_FOUND DEPLOYMENT_NOT_FOUND, ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
     """
     GetBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.GetBackfillRequest, _backfill_pb2.GetBackfillResponse]  # type: ignore[assignment]
-    """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND BACKFILL_NOT_FOUND."""
+    """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+    BACKFILL_NOT_FOUND.
+    """
     ListBackfills: _aio.UnaryUnaryMultiCallable[_backfill_pb2.ListBackfillsRequest, _backfill_pb2.ListBackfillsResponse]  # type: ignore[assignment]
-    """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with
+    INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ListChunks: _aio.UnaryUnaryMultiCallable[_backfill_pb2.ListChunksRequest, _backfill_pb2.ListChunksResponse]  # type: ignore[assignment]
-    """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     PauseBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.PauseBackfillRequest, _backfill_pb2.PauseBackfillResponse]  # type: ignore[assignment]
-    """Cuts no further chunk; runs under way go on. A repeat changes nothing more. Refuses with NOT_FOUND
-    BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+    """Creates no further chunks; runs in progress continue. A repeat has no further effect. Refuses
+    with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal,
+    ABORTED VERSION_CONFLICT.
     """
     ResumeBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.ResumeBackfillRequest, _backfill_pb2.ResumeBackfillResponse]  # type: ignore[assignment]
-    """Goes on with the next chunk. A repeat changes nothing more. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
-    FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+    """Continues with the next chunk. A repeat has no further effect. Refuses with NOT_FOUND
+    BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED
+    VERSION_CONFLICT.
     """
     CancelBackfill: _aio.UnaryUnaryMultiCallable[_backfill_pb2.CancelBackfillRequest, _backfill_pb2.CancelBackfillResponse]  # type: ignore[assignment]
-    """Cuts no further chunk and cancels the runs under way. A repeat changes nothing more. Refuses with NOT_FOUND
-    BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended otherwise, ABORTED VERSION_CONFLICT.
+    """Creates no further chunks and cancels the runs in progress. A repeat has no further effect.
+    Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended
+    otherwise, ABORTED VERSION_CONFLICT.
     """
     RetryFailed: _aio.UnaryUnaryMultiCallable[_backfill_pb2.RetryFailedRequest, _backfill_pb2.RetryFailedResponse]  # type: ignore[assignment]
-    """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat of the
-    request_id gets the first answer. Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION
-    INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
+    """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat
+    of the request_id returns the first response. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
+    FAILED_PRECONDITION INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
     """
 
 class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -123,7 +133,7 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.PreviewBackfillRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.PreviewBackfillResponse, _abc.Awaitable[_backfill_pb2.PreviewBackfillResponse]]:
-        """Says what a backfill would do, without doing it. Changes nothing; a repeat reads again.
+        """Returns the effects of a backfill without creating it. Changes nothing; a repeat reads again.
         Refuses like CreateBackfill.
         """
 
@@ -133,10 +143,10 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.CreateBackfillRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.CreateBackfillResponse, _abc.Awaitable[_backfill_pb2.CreateBackfillResponse]]:
-        """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id gets the
-        first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or PARTITION_INVALID,
-        OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND,
-        ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
+        """Accepts a backfill; it keeps the deployment that is current now. A repeat of the request_id
+        returns the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD, SELECTION_INVALID or
+        PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION SELECTION_EMPTY,
+        NOT_FOUND DEPLOYMENT_NOT_FOUND, ASSET_NOT_FOUND or BUDGET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -145,7 +155,9 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.GetBackfillRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.GetBackfillResponse, _abc.Awaitable[_backfill_pb2.GetBackfillResponse]]:
-        """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND BACKFILL_NOT_FOUND."""
+        """Reads one backfill. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
+        BACKFILL_NOT_FOUND.
+        """
 
     @_abc_1.abstractmethod
     def ListBackfills(
@@ -153,8 +165,8 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.ListBackfillsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.ListBackfillsResponse, _abc.Awaitable[_backfill_pb2.ListBackfillsResponse]]:
-        """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads backfills, newest first. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -163,8 +175,8 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.ListChunksRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.ListChunksResponse, _abc.Awaitable[_backfill_pb2.ListChunksResponse]]:
-        """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the chunks of a backfill in order. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND BACKFILL_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -173,8 +185,9 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.PauseBackfillRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.PauseBackfillResponse, _abc.Awaitable[_backfill_pb2.PauseBackfillResponse]]:
-        """Cuts no further chunk; runs under way go on. A repeat changes nothing more. Refuses with NOT_FOUND
-        BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+        """Creates no further chunks; runs in progress continue. A repeat has no further effect. Refuses
+        with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal,
+        ABORTED VERSION_CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -183,8 +196,9 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.ResumeBackfillRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.ResumeBackfillResponse, _abc.Awaitable[_backfill_pb2.ResumeBackfillResponse]]:
-        """Goes on with the next chunk. A repeat changes nothing more. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
-        FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED VERSION_CONFLICT.
+        """Continues with the next chunk. A repeat has no further effect. Refuses with NOT_FOUND
+        BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it is terminal, ABORTED
+        VERSION_CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -193,8 +207,9 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.CancelBackfillRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.CancelBackfillResponse, _abc.Awaitable[_backfill_pb2.CancelBackfillResponse]]:
-        """Cuts no further chunk and cancels the runs under way. A repeat changes nothing more. Refuses with NOT_FOUND
-        BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended otherwise, ABORTED VERSION_CONFLICT.
+        """Creates no further chunks and cancels the runs in progress. A repeat has no further effect.
+        Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it ended
+        otherwise, ABORTED VERSION_CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -203,9 +218,9 @@ class BackfillServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _backfill_pb2.RetryFailedRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_backfill_pb2.RetryFailedResponse, _abc.Awaitable[_backfill_pb2.RetryFailedResponse]]:
-        """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat of the
-        request_id gets the first answer. Refuses with NOT_FOUND BACKFILL_NOT_FOUND, FAILED_PRECONDITION
-        INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
+        """Makes a new backfill of the partitions that failed in this one, which stays as it is. A repeat
+        of the request_id returns the first response. Refuses with NOT_FOUND BACKFILL_NOT_FOUND,
+        FAILED_PRECONDITION INVALID_STATE unless it is terminal, SELECTION_EMPTY when nothing failed.
         """
 
 def add_BackfillServiceServicer_to_server(servicer: BackfillServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

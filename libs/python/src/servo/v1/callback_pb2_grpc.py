@@ -26,14 +26,17 @@ if _version_not_supported:
 
 
 class CallbackServiceStub(object):
-    """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
-    HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+    """Accepts reports of workers. Each call of an attempt carries the presigned path of that attempt
+    and verb, over HTTP as its URL, over gRPC as metadata "servo-presigned". Whether a report counts
+    depends on whether its attempt is active, not on the clock.
 
-    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
-    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
-    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
-    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
-    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
+    Paths for Heartbeat and AppendLogs are short-lived and renewed by each heartbeat. A worker that
+    could not reach the service for longer is refused with SIGNATURE_EXPIRED and repeats the call
+    with the attempt's path for FinishAttempt in addition: as header or metadata
+    "servo-presigned-renewal", or as CallbackItem.renewal. The call is accepted if its own path was
+    signed for it, however long ago it expired, and the other path is still valid and belongs to the
+    same attempt. This grants no new power, because the holder of the path for FinishAttempt can end
+    the attempt anyway.
     """
 
     def __init__(self, channel):
@@ -75,66 +78,73 @@ class CallbackServiceStub(object):
 
 
 class CallbackServiceServicer(object):
-    """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
-    HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+    """Accepts reports of workers. Each call of an attempt carries the presigned path of that attempt
+    and verb, over HTTP as its URL, over gRPC as metadata "servo-presigned". Whether a report counts
+    depends on whether its attempt is active, not on the clock.
 
-    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
-    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
-    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
-    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
-    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
+    Paths for Heartbeat and AppendLogs are short-lived and renewed by each heartbeat. A worker that
+    could not reach the service for longer is refused with SIGNATURE_EXPIRED and repeats the call
+    with the attempt's path for FinishAttempt in addition: as header or metadata
+    "servo-presigned-renewal", or as CallbackItem.renewal. The call is accepted if its own path was
+    signed for it, however long ago it expired, and the other path is still valid and belongs to the
+    same attempt. This grants no new power, because the holder of the path for FinishAttempt can end
+    the attempt anyway.
     """
 
     def StartAttempt(self, request, context):
-        """Asks to start a pushed attempt, or tells that a pulled one began; a push is answered after the fold.
-        A repeat by the same session gets the same answer. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or
-        SIGNATURE_EXPIRED, FAILED_PRECONDITION ALREADY_STARTED (another session was first: exit 0), STALE_ATTEMPT
-        or ATTEMPT_CANCELLED, NOT_FOUND ATTEMPT_UNKNOWN.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def Heartbeat(self, request, context):
-        """Says that the worker lives, and learns whether to stop. Records the time and answers renewed signatures.
-        A repeat is a further beat. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it
-        with a renewal), INVALID_ARGUMENT INVALID_FIELD, FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def AppendLogs(self, request, context):
-        """Stores lines of the log. A repeat with the same sequence stores nothing new.
-        Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it with a renewal),
-        INVALID_ARGUMENT MESSAGE_TOO_LARGE, RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are kept.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def FinishAttempt(self, request, context):
-        """Records how an attempt ended and answers after the fold; outputs must be committed before.
-        A repeat with the same body gets the first answer. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or
-        SIGNATURE_EXPIRED, FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or OUTPUT_NOT_COMMITTED,
+        """Requests the start of a pushed attempt, or reports the start of a pulled one; for a push the
+        response is sent after the fold. A repeat by the same session gets the same response. Refuses
+        with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED, FAILED_PRECONDITION
+        ALREADY_STARTED (another session was first: exit 0), STALE_ATTEMPT or ATTEMPT_CANCELLED,
         NOT_FOUND ATTEMPT_UNKNOWN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Heartbeat(self, request, context):
+        """Reports that the attempt is alive, and returns whether to stop. Records the time and returns
+        renewed signatures. A repeat is a further heartbeat. Refuses with UNAUTHENTICATED
+        SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it with a renewal), INVALID_ARGUMENT
+        INVALID_FIELD, FAILED_PRECONDITION STALE_ATTEMPT, NOT_FOUND ATTEMPT_UNKNOWN.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AppendLogs(self, request, context):
+        """Stores lines of the log. A repeat with the same sequence stores nothing new. Refuses with
+        UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED (repeat it with a renewal),
+        INVALID_ARGUMENT MESSAGE_TOO_LARGE, RESOURCE_EXHAUSTED OVERLOADED; lines of a stale attempt are
+        kept.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FinishAttempt(self, request, context):
+        """Records how an attempt ended and responds after the fold; outputs must be committed before. A
+        repeat with the same body returns the first response. Refuses with UNAUTHENTICATED
+        SIGNATURE_INVALID or SIGNATURE_EXPIRED, FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or
+        OUTPUT_NOT_COMMITTED, NOT_FOUND ATTEMPT_UNKNOWN.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def StreamCallbacks(self, request_iterator, context):
-        """Carries many of the four calls above in both directions; each is numbered and answered on its own, in any
-        order. The stream itself changes nothing; a repeat of a call on a new stream is answered like a repeat
-        above. Refuses single calls in the answers, each by the signature it carries.
+        """Carries many of the four calls above in both directions; each is numbered and answered on its
+        own, in any order. The stream itself changes nothing; a repeat of a call on a new stream is
+        answered like a repeat above. Refuses single calls in the response, each by the signature it
+        carries.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def TailLogs(self, request, context):
-        """Streams the log of an attempt, of a task or of a whole run: what is stored, then as it comes when
-        following. Changes nothing; a repeat with the last token goes on where it broke off.
+        """Streams the log of an attempt, of a task or of a whole run: the stored lines, then new ones
+        when following. Changes nothing; a repeat with the last token resumes where it was interrupted.
         Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, OUT_OF_RANGE RESUME_TOKEN_EXPIRED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -183,14 +193,17 @@ def add_CallbackServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CallbackService(object):
-    """Takes reports of workers. Each call of an attempt carries the presigned path of that attempt and verb, over
-    HTTP as its URL, over gRPC as metadata "servo-presigned"; being the active attempt decides, not the clock.
+    """Accepts reports of workers. Each call of an attempt carries the presigned path of that attempt
+    and verb, over HTTP as its URL, over gRPC as metadata "servo-presigned". Whether a report counts
+    depends on whether its attempt is active, not on the clock.
 
-    Paths for Heartbeat and AppendLogs live briefly and are renewed by each beat. A worker that could not reach the
-    service for longer than that is refused with SIGNATURE_EXPIRED and repeats the call with the attempt's path for
-    FinishAttempt beside it: as header or metadata "servo-presigned-renewal", or as CallbackItem.renewal. The call is
-    let in if its own path was signed for it, whenever it expired, and the other one still counts and is of the same
-    attempt. Who can show that one may end the attempt, so letting him beat for it gives him nothing new.
+    Paths for Heartbeat and AppendLogs are short-lived and renewed by each heartbeat. A worker that
+    could not reach the service for longer is refused with SIGNATURE_EXPIRED and repeats the call
+    with the attempt's path for FinishAttempt in addition: as header or metadata
+    "servo-presigned-renewal", or as CallbackItem.renewal. The call is accepted if its own path was
+    signed for it, however long ago it expired, and the other path is still valid and belongs to the
+    same attempt. This grants no new power, because the holder of the path for FinishAttempt can end
+    the attempt anyway.
     """
 
     @staticmethod

@@ -102,61 +102,63 @@ class DispatcherServiceServicer(object):
     """
 
     def RegisterWorker(self, request, context):
-        """Registers a worker, or renews it, and says where to connect and with which key envelopes are signed.
-        A repeat with the same worker_id is the renewal; workers repeat it before renew_before.
-        Refuses with PERMISSION_DENIED WORKSPACE_MISMATCH for a workspace that its credential does not cover,
-        INVALID_ARGUMENT INVALID_FIELD.
+        """Registers a worker, or renews it, and returns the address to connect to and the key of envelope
+        signatures. A repeat with the same worker_id is the renewal; workers repeat it before
+        renew_before. Refuses with PERMISSION_DENIED WORKSPACE_MISMATCH for a workspace that its
+        credential does not cover, INVALID_ARGUMENT INVALID_FIELD.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PullTasks(self, request_iterator, context):
-        """Hands envelopes to a worker for as long as it grants credits, and tells it what to stop. An envelope counts
-        as started when it is sent. A repeat opens a further stream and closes the one before; what was sent on the
-        old one stays the worker's. Refuses with NOT_FOUND WORKER_NOT_FOUND, UNAVAILABLE NOT_HOLDER (with the
-        address to connect to), FAILED_PRECONDITION INVALID_STATE for a worker that was told to leave.
+        """Hands envelopes to a worker for as long as it grants credits, and sends it the attempts to
+        cancel. An envelope counts as started when it is sent. A repeat opens a further stream and
+        closes the one before; attempts that were sent on the old one stay with the worker. Refuses
+        with NOT_FOUND WORKER_NOT_FOUND, UNAVAILABLE NOT_HOLDER (with the address to connect to),
+        FAILED_PRECONDITION INVALID_STATE for a worker that was commanded to leave.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListWorkers(self, request, context):
-        """Reads workers. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
-        INVALID_PAGE_TOKEN.
+        """Reads workers. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
+        INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DrainWorker(self, request, context):
-        """Lets a worker finish what it has and leave. A repeat changes nothing more.
-        Refuses with NOT_FOUND WORKER_NOT_FOUND, ABORTED VERSION_CONFLICT.
+        """Lets a worker finish its attempts and stop. A repeat has no further effect. Refuses with
+        NOT_FOUND WORKER_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def KillWorker(self, request, context):
-        """Makes a worker give back what it has, as INTERRUPTED, and leave now. A repeat changes nothing more.
-        Refuses with NOT_FOUND WORKER_NOT_FOUND, ABORTED VERSION_CONFLICT.
+        """Makes a worker give back its attempts, as INTERRUPTED, and stop now. A repeat has no further
+        effect. Refuses with NOT_FOUND WORKER_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PauseDispatch(self, request, context):
-        """Stops admission for a tenant, or for one workspace or pool of it; what runs goes on. The tenant "-" is
-        everybody, for operators. A repeat, or the same pause again, changes nothing more.
-        Refuses with NOT_FOUND WORKSPACE_NOT_FOUND or POOL_NOT_FOUND.
+        """Stops admission for a tenant, or for one workspace or pool of it; attempts in flight continue.
+        The tenant "-" means all tenants, for operators. A repeat, or the same pause again, has no
+        further effect. Refuses with NOT_FOUND WORKSPACE_NOT_FOUND or POOL_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeDispatch(self, request, context):
-        """Ends a pause. A repeat changes nothing more. Refuses with NOT_FOUND DISPATCH_PAUSE_NOT_FOUND when there never was
-        such a pause, FAILED_PRECONDITION INVALID_STATE when it ended already, ABORTED VERSION_CONFLICT.
+        """Ends a pause. A repeat has no further effect. Refuses with NOT_FOUND DISPATCH_PAUSE_NOT_FOUND
+        when there is no such pause, FAILED_PRECONDITION INVALID_STATE when it ended already, ABORTED
+        VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -171,32 +173,34 @@ class DispatcherServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListDispatches(self, request, context):
-        """Reads live attempts and entries of the push queue, whichever instance admits them. Changes nothing; a repeat
-        reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while
-        nobody admits the tenant's tasks.
+        """Reads live attempts and entries of the push queue, whichever instance admits them. Changes
+        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+        INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while no instance admits the tenant's tasks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListHeldDispatches(self, request, context):
-        """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes nothing; a repeat
-        reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when they are not.
+        """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes
+        nothing; a repeat reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when
+        they are not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CountUse(self, request, context):
-        """Counts what a tenant uses of its limits on tasks, and names who holds slots of a pool. Changes nothing; a
-        repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until all that is live is known.
+        """Counts the usage of a tenant's limits on tasks, and lists the holders of a pool's slots.
+        Changes nothing; a repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until
+        all live attempts are known.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExplainAdmission(self, request, context):
-        """Says for ready tasks why they are not admitted. Changes nothing; a repeat reads again. Refuses with
+        """Returns why ready tasks are not admitted. Changes nothing; a repeat reads again. Refuses with
         UNAVAILABLE NOT_HOLDER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class MeshServiceStub(object):
-    """Served by all nine services beside their own API.
+    """Served by all nine services in addition to their own API.
     """
 
     def __init__(self, channel):
@@ -43,11 +43,12 @@ class MeshServiceStub(object):
 
 
 class MeshServiceServicer(object):
-    """Served by all nine services beside their own API.
+    """Served by all nine services in addition to their own API.
     """
 
     def GetServerInfo(self, request, context):
-        """Tells who answers, since when, and what it waits for. Changes nothing; a repeat asks again; never refuses.
+        """Returns the identity of the service, its start time, and what it waits for. Changes nothing; a
+        repeat reads again; never refuses.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -70,7 +71,7 @@ def add_MeshServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MeshService(object):
-    """Served by all nine services beside their own API.
+    """Served by all nine services in addition to their own API.
     """
 
     @staticmethod

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class PlannerServiceStub(object):
-    """Knows what is deployed and turns wishes into plans. Plans are pure functions of their input.
+    """Stores deployments and turns requests into plans. Plans are pure functions of their input.
     """
 
     def __init__(self, channel):
@@ -123,14 +123,14 @@ class PlannerServiceStub(object):
 
 
 class PlannerServiceServicer(object):
-    """Knows what is deployed and turns wishes into plans. Plans are pure functions of their input.
+    """Stores deployments and turns requests into plans. Plans are pure functions of their input.
     """
 
     def Deploy(self, request, context):
         """Makes a manifest the workspace's current deployment and defines its schedules and sensors; with
-        validate_only it changes nothing and answers the difference.
-        A repeat of the request_id gets the first answer; equal content again becomes a further version.
-        Refuses with INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
+        validate_only it changes nothing and returns the differences. A repeat of the request_id
+        returns the first response; equal content again becomes a further version. Refuses with
+        INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
         DIGEST_MISMATCH, NOT_FOUND ARTIFACT_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -138,33 +138,33 @@ class PlannerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetDeployment(self, request, context):
-        """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads again.
-        Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
+        """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads
+        again. Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListDeployments(self, request, context):
-        """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UploadArtifact(self, request_iterator, context):
-        """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing new.
-        Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and MESSAGE_TOO_LARGE
-        above the artifact limit; nothing is stored then.
+        """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing
+        new. Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and
+        MESSAGE_TOO_LARGE above the artifact limit; nothing is stored then.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DownloadArtifact(self, request, context):
-        """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        ARTIFACT_NOT_FOUND.
+        """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND ARTIFACT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -179,94 +179,99 @@ class PlannerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListAssets(self, request, context):
-        """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
-        INVALID_PAGE_TOKEN.
+        """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+        SELECTION_INVALID or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetLineage(self, request, context):
-        """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+        """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PlanRun(self, request, context):
-        """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
-        nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
-        SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-        SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
-        many tasks.
+        """Returns the plan of a TriggerRun without storing or running it; a repeat gives the same plan as
+        long as nothing is deployed or materialized in between. Refuses like TriggerRun:
+        INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE,
+        FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND,
+        RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetPlan(self, request, context):
-        """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses with
-        NOT_FOUND PLAN_NOT_FOUND.
+        """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses
+        with NOT_FOUND PLAN_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AddDynamicPartitions(self, request, context):
-        """Adds values to a dynamic partition set, which is made by its first value; values that exist stay.
-        A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+        """Adds values to a dynamic partition set, which is made by its first value; values that exist
+        stay. A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED
+        QUOTA_EXCEEDED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveDynamicPartitions(self, request, context):
-        """Removes values from a dynamic partition set; data and history of their partitions stay readable.
-        A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
+        """Removes values from a dynamic partition set; data and history of their partitions stay
+        readable. A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListDynamicPartitions(self, request, context):
-        """Reads the values of a dynamic partition set in the order they were added; an unknown set is empty. Changes
-        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the values of a dynamic partition set in the order they were added; an unknown set is
+        empty. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+        INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def MakePlans(self, request, context):
-        """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under the
-        same ids. Refuses single orders in the answer, the call itself only with RESOURCE_EXHAUSTED OVERLOADED.
+        """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
+        the same ids. Refuses single orders in the response, the call itself only with
+        RESOURCE_EXHAUSTED OVERLOADED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ExpandPartitions(self, request, context):
-        """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
-        repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+        """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
+        repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
+        NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SummarizePartitions(self, request, context):
-        """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
-        repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or DEPLOYMENT_NOT_FOUND.
+        """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
+        Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
+        DEPLOYMENT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FindStalePartitions(self, request, context):
-        """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
-        reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+        """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
+        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
+        INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -369,7 +374,7 @@ def add_PlannerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PlannerService(object):
-    """Knows what is deployed and turns wishes into plans. Plans are pure functions of their input.
+    """Stores deployments and turns requests into plans. Plans are pure functions of their input.
     """
 
     @staticmethod

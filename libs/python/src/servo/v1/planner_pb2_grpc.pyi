@@ -27,7 +27,7 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class PlannerServiceStub:
-    """Knows what is deployed and turns wishes into plans. Plans are pure functions of their input."""
+    """Stores deployments and turns requests into plans. Plans are pure functions of their input."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -35,169 +35,179 @@ class PlannerServiceStub:
     def __new__(cls, channel: _aio.Channel) -> PlannerServiceAsyncStub: ...
     Deploy: _grpc.UnaryUnaryMultiCallable[_planner_pb2.DeployRequest, _planner_pb2.DeployResponse]
     """Makes a manifest the workspace's current deployment and defines its schedules and sensors; with
-    validate_only it changes nothing and answers the difference.
-    A repeat of the request_id gets the first answer; equal content again becomes a further version.
-    Refuses with INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
+    validate_only it changes nothing and returns the differences. A repeat of the request_id
+    returns the first response; equal content again becomes a further version. Refuses with
+    INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
     DIGEST_MISMATCH, NOT_FOUND ARTIFACT_NOT_FOUND, ABORTED VERSION_CONFLICT.
     """
     GetDeployment: _grpc.UnaryUnaryMultiCallable[_planner_pb2.GetDeploymentRequest, _planner_pb2.GetDeploymentResponse]
-    """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads again.
-    Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads
+    again. Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
     """
     ListDeployments: _grpc.UnaryUnaryMultiCallable[_planner_pb2.ListDeploymentsRequest, _planner_pb2.ListDeploymentsResponse]
-    """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with
+    INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     UploadArtifact: _grpc.StreamUnaryMultiCallable[_planner_pb2.UploadArtifactRequest, _planner_pb2.UploadArtifactResponse]
-    """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing new.
-    Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and MESSAGE_TOO_LARGE
-    above the artifact limit; nothing is stored then.
+    """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing
+    new. Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and
+    MESSAGE_TOO_LARGE above the artifact limit; nothing is stored then.
     """
     DownloadArtifact: _grpc.UnaryStreamMultiCallable[_planner_pb2.DownloadArtifactRequest, _planner_pb2.DownloadArtifactResponse]
-    """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    ARTIFACT_NOT_FOUND.
+    """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND ARTIFACT_NOT_FOUND.
     """
     GetAsset: _grpc.UnaryUnaryMultiCallable[_planner_pb2.GetAssetRequest, _planner_pb2.GetAssetResponse]
     """Reads one asset of a deployment. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
     ASSET_NOT_FOUND, naming the nearest keys, or DEPLOYMENT_NOT_FOUND.
     """
     ListAssets: _grpc.UnaryUnaryMultiCallable[_planner_pb2.ListAssetsRequest, _planner_pb2.ListAssetsResponse]
-    """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
-    INVALID_PAGE_TOKEN.
+    """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+    SELECTION_INVALID or INVALID_PAGE_TOKEN.
     """
     GetLineage: _grpc.UnaryUnaryMultiCallable[_planner_pb2.GetLineageRequest, _planner_pb2.GetLineageResponse]
-    """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+    """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with
+    INVALID_ARGUMENT SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     PlanRun: _grpc.UnaryUnaryMultiCallable[_planner_pb2.PlanRunRequest, _planner_pb2.PlanRunResponse]
-    """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
-    nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
-    SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-    SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
-    many tasks.
+    """Returns the plan of a TriggerRun without storing or running it; a repeat gives the same plan as
+    long as nothing is deployed or materialized in between. Refuses like TriggerRun:
+    INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE,
+    FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND,
+    RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
     """
     GetPlan: _grpc.UnaryUnaryMultiCallable[_planner_pb2.GetPlanRequest, _planner_pb2.GetPlanResponse]
-    """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses with
-    NOT_FOUND PLAN_NOT_FOUND.
+    """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses
+    with NOT_FOUND PLAN_NOT_FOUND.
     """
     AddDynamicPartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.AddDynamicPartitionsRequest, _planner_pb2.AddDynamicPartitionsResponse]
-    """Adds values to a dynamic partition set, which is made by its first value; values that exist stay.
-    A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+    """Adds values to a dynamic partition set, which is made by its first value; values that exist
+    stay. A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED
+    QUOTA_EXCEEDED.
     """
     RemoveDynamicPartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.RemoveDynamicPartitionsRequest, _planner_pb2.RemoveDynamicPartitionsResponse]
-    """Removes values from a dynamic partition set; data and history of their partitions stay readable.
-    A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
+    """Removes values from a dynamic partition set; data and history of their partitions stay
+    readable. A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
     """
     ListDynamicPartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.ListDynamicPartitionsRequest, _planner_pb2.ListDynamicPartitionsResponse]
-    """Reads the values of a dynamic partition set in the order they were added; an unknown set is empty. Changes
-    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads the values of a dynamic partition set in the order they were added; an unknown set is
+    empty. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+    INVALID_PAGE_TOKEN.
     """
     MakePlans: _grpc.UnaryUnaryMultiCallable[_planner_pb2.MakePlansRequest, _planner_pb2.MakePlansResponse]
-    """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under the
-    same ids. Refuses single orders in the answer, the call itself only with RESOURCE_EXHAUSTED OVERLOADED.
+    """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
+    the same ids. Refuses single orders in the response, the call itself only with
+    RESOURCE_EXHAUSTED OVERLOADED.
     """
     ExpandPartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.ExpandPartitionsRequest, _planner_pb2.ExpandPartitionsResponse]
-    """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+    """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
+    repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
+    NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     SummarizePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]
-    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
-    repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or DEPLOYMENT_NOT_FOUND.
+    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
+    Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
+    DEPLOYMENT_NOT_FOUND.
     """
     FindStalePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]
-    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
-    reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
+    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
+    INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
 
 @_typing.type_check_only
 class PlannerServiceAsyncStub(PlannerServiceStub):
-    """Knows what is deployed and turns wishes into plans. Plans are pure functions of their input."""
+    """Stores deployments and turns requests into plans. Plans are pure functions of their input."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Deploy: _aio.UnaryUnaryMultiCallable[_planner_pb2.DeployRequest, _planner_pb2.DeployResponse]  # type: ignore[assignment]
     """Makes a manifest the workspace's current deployment and defines its schedules and sensors; with
-    validate_only it changes nothing and answers the difference.
-    A repeat of the request_id gets the first answer; equal content again becomes a further version.
-    Refuses with INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
+    validate_only it changes nothing and returns the differences. A repeat of the request_id
+    returns the first response; equal content again becomes a further version. Refuses with
+    INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
     DIGEST_MISMATCH, NOT_FOUND ARTIFACT_NOT_FOUND, ABORTED VERSION_CONFLICT.
     """
     GetDeployment: _aio.UnaryUnaryMultiCallable[_planner_pb2.GetDeploymentRequest, _planner_pb2.GetDeploymentResponse]  # type: ignore[assignment]
-    """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads again.
-    Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
+    """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads
+    again. Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
     """
     ListDeployments: _aio.UnaryUnaryMultiCallable[_planner_pb2.ListDeploymentsRequest, _planner_pb2.ListDeploymentsResponse]  # type: ignore[assignment]
-    """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with
+    INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     UploadArtifact: _aio.StreamUnaryMultiCallable[_planner_pb2.UploadArtifactRequest, _planner_pb2.UploadArtifactResponse]  # type: ignore[assignment]
-    """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing new.
-    Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and MESSAGE_TOO_LARGE
-    above the artifact limit; nothing is stored then.
+    """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing
+    new. Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and
+    MESSAGE_TOO_LARGE above the artifact limit; nothing is stored then.
     """
     DownloadArtifact: _aio.UnaryStreamMultiCallable[_planner_pb2.DownloadArtifactRequest, _planner_pb2.DownloadArtifactResponse]  # type: ignore[assignment]
-    """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    ARTIFACT_NOT_FOUND.
+    """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND ARTIFACT_NOT_FOUND.
     """
     GetAsset: _aio.UnaryUnaryMultiCallable[_planner_pb2.GetAssetRequest, _planner_pb2.GetAssetResponse]  # type: ignore[assignment]
     """Reads one asset of a deployment. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
     ASSET_NOT_FOUND, naming the nearest keys, or DEPLOYMENT_NOT_FOUND.
     """
     ListAssets: _aio.UnaryUnaryMultiCallable[_planner_pb2.ListAssetsRequest, _planner_pb2.ListAssetsResponse]  # type: ignore[assignment]
-    """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
-    INVALID_PAGE_TOKEN.
+    """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+    SELECTION_INVALID or INVALID_PAGE_TOKEN.
     """
     GetLineage: _aio.UnaryUnaryMultiCallable[_planner_pb2.GetLineageRequest, _planner_pb2.GetLineageResponse]  # type: ignore[assignment]
-    """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-    SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+    """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with
+    INVALID_ARGUMENT SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     PlanRun: _aio.UnaryUnaryMultiCallable[_planner_pb2.PlanRunRequest, _planner_pb2.PlanRunResponse]  # type: ignore[assignment]
-    """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
-    nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
-    SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-    SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
-    many tasks.
+    """Returns the plan of a TriggerRun without storing or running it; a repeat gives the same plan as
+    long as nothing is deployed or materialized in between. Refuses like TriggerRun:
+    INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE,
+    FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND,
+    RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
     """
     GetPlan: _aio.UnaryUnaryMultiCallable[_planner_pb2.GetPlanRequest, _planner_pb2.GetPlanResponse]  # type: ignore[assignment]
-    """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses with
-    NOT_FOUND PLAN_NOT_FOUND.
+    """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses
+    with NOT_FOUND PLAN_NOT_FOUND.
     """
     AddDynamicPartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.AddDynamicPartitionsRequest, _planner_pb2.AddDynamicPartitionsResponse]  # type: ignore[assignment]
-    """Adds values to a dynamic partition set, which is made by its first value; values that exist stay.
-    A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+    """Adds values to a dynamic partition set, which is made by its first value; values that exist
+    stay. A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED
+    QUOTA_EXCEEDED.
     """
     RemoveDynamicPartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.RemoveDynamicPartitionsRequest, _planner_pb2.RemoveDynamicPartitionsResponse]  # type: ignore[assignment]
-    """Removes values from a dynamic partition set; data and history of their partitions stay readable.
-    A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
+    """Removes values from a dynamic partition set; data and history of their partitions stay
+    readable. A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
     """
     ListDynamicPartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.ListDynamicPartitionsRequest, _planner_pb2.ListDynamicPartitionsResponse]  # type: ignore[assignment]
-    """Reads the values of a dynamic partition set in the order they were added; an unknown set is empty. Changes
-    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads the values of a dynamic partition set in the order they were added; an unknown set is
+    empty. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+    INVALID_PAGE_TOKEN.
     """
     MakePlans: _aio.UnaryUnaryMultiCallable[_planner_pb2.MakePlansRequest, _planner_pb2.MakePlansResponse]  # type: ignore[assignment]
-    """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under the
-    same ids. Refuses single orders in the answer, the call itself only with RESOURCE_EXHAUSTED OVERLOADED.
+    """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
+    the same ids. Refuses single orders in the response, the call itself only with
+    RESOURCE_EXHAUSTED OVERLOADED.
     """
     ExpandPartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.ExpandPartitionsRequest, _planner_pb2.ExpandPartitionsResponse]  # type: ignore[assignment]
-    """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+    """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
+    repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
+    NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     SummarizePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]  # type: ignore[assignment]
-    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
-    repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or DEPLOYMENT_NOT_FOUND.
+    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
+    Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
+    DEPLOYMENT_NOT_FOUND.
     """
     FindStalePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]  # type: ignore[assignment]
-    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
-    reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
+    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
+    INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
 
 class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Knows what is deployed and turns wishes into plans. Plans are pure functions of their input."""
+    """Stores deployments and turns requests into plans. Plans are pure functions of their input."""
 
     @_abc_1.abstractmethod
     def Deploy(
@@ -206,9 +216,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.DeployResponse, _abc.Awaitable[_planner_pb2.DeployResponse]]:
         """Makes a manifest the workspace's current deployment and defines its schedules and sensors; with
-        validate_only it changes nothing and answers the difference.
-        A repeat of the request_id gets the first answer; equal content again becomes a further version.
-        Refuses with INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
+        validate_only it changes nothing and returns the differences. A repeat of the request_id
+        returns the first response; equal content again becomes a further version. Refuses with
+        INVALID_ARGUMENT MANIFEST_INVALID (every fault at once, with its path), CYCLE_DETECTED or
         DIGEST_MISMATCH, NOT_FOUND ARTIFACT_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
 
@@ -218,8 +228,8 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.GetDeploymentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.GetDeploymentResponse, _abc.Awaitable[_planner_pb2.GetDeploymentResponse]]:
-        """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads again.
-        Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
+        """Reads one deployment, or the current one for the id "current". Changes nothing; a repeat reads
+        again. Refuses with NOT_FOUND DEPLOYMENT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -228,8 +238,8 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.ListDeploymentsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.ListDeploymentsResponse, _abc.Awaitable[_planner_pb2.ListDeploymentsResponse]]:
-        """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads deployments, newest first. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -238,9 +248,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_planner_pb2.UploadArtifactRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.UploadArtifactResponse, _abc.Awaitable[_planner_pb2.UploadArtifactResponse]]:
-        """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing new.
-        Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and MESSAGE_TOO_LARGE
-        above the artifact limit; nothing is stored then.
+        """Stores packaged user code under its digest, in chunks of at most 1 MB. A repeat stores nothing
+        new. Refuses with INVALID_ARGUMENT DIGEST_MISMATCH when the bytes hash to another digest, and
+        MESSAGE_TOO_LARGE above the artifact limit; nothing is stored then.
         """
 
     @_abc_1.abstractmethod
@@ -249,8 +259,8 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.DownloadArtifactRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_planner_pb2.DownloadArtifactResponse], _abc.AsyncIterator[_planner_pb2.DownloadArtifactResponse]]:
-        """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        ARTIFACT_NOT_FOUND.
+        """Reads packaged user code, for workers. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND ARTIFACT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -269,9 +279,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.ListAssetsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.ListAssetsResponse, _abc.Awaitable[_planner_pb2.ListAssetsResponse]]:
-        """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, SELECTION_INVALID or
-        INVALID_PAGE_TOKEN.
+        """Reads assets of a deployment by key. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+        SELECTION_INVALID or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -280,8 +290,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.GetLineageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.GetLineageResponse, _abc.Awaitable[_planner_pb2.GetLineageResponse]]:
-        """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+        """Reads the graph around a selection. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT SELECTION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -290,11 +301,11 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.PlanRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.PlanRunResponse, _abc.Awaitable[_planner_pb2.PlanRunResponse]]:
-        """Shows what TriggerRun would do, without doing or storing it; a repeat gives the same plan as long as
-        nothing is deployed or materialised in between. Refuses like TriggerRun: INVALID_ARGUMENT
-        SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, FAILED_PRECONDITION
-        SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND, RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too
-        many tasks.
+        """Returns the plan of a TriggerRun without storing or running it; a repeat gives the same plan as
+        long as nothing is deployed or materialized in between. Refuses like TriggerRun:
+        INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, OUT_OF_RANGE PARTITION_OUT_OF_RANGE,
+        FAILED_PRECONDITION SELECTION_EMPTY, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND,
+        RESOURCE_EXHAUSTED QUOTA_EXCEEDED for too many tasks.
         """
 
     @_abc_1.abstractmethod
@@ -303,8 +314,8 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.GetPlanRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.GetPlanResponse, _abc.Awaitable[_planner_pb2.GetPlanResponse]]:
-        """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses with
-        NOT_FOUND PLAN_NOT_FOUND.
+        """Reads a stored plan, a page of tasks at a time. Changes nothing; a repeat reads again. Refuses
+        with NOT_FOUND PLAN_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -313,8 +324,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.AddDynamicPartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.AddDynamicPartitionsResponse, _abc.Awaitable[_planner_pb2.AddDynamicPartitionsResponse]]:
-        """Adds values to a dynamic partition set, which is made by its first value; values that exist stay.
-        A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+        """Adds values to a dynamic partition set, which is made by its first value; values that exist
+        stay. A repeat adds nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD, RESOURCE_EXHAUSTED
+        QUOTA_EXCEEDED.
         """
 
     @_abc_1.abstractmethod
@@ -323,8 +335,8 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.RemoveDynamicPartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.RemoveDynamicPartitionsResponse, _abc.Awaitable[_planner_pb2.RemoveDynamicPartitionsResponse]]:
-        """Removes values from a dynamic partition set; data and history of their partitions stay readable.
-        A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
+        """Removes values from a dynamic partition set; data and history of their partitions stay
+        readable. A repeat removes nothing. Refuses with INVALID_ARGUMENT INVALID_FIELD.
         """
 
     @_abc_1.abstractmethod
@@ -333,8 +345,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.ListDynamicPartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.ListDynamicPartitionsResponse, _abc.Awaitable[_planner_pb2.ListDynamicPartitionsResponse]]:
-        """Reads the values of a dynamic partition set in the order they were added; an unknown set is empty. Changes
-        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads the values of a dynamic partition set in the order they were added; an unknown set is
+        empty. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+        INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -343,8 +356,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.MakePlansRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.MakePlansResponse, _abc.Awaitable[_planner_pb2.MakePlansResponse]]:
-        """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under the
-        same ids. Refuses single orders in the answer, the call itself only with RESOURCE_EXHAUSTED OVERLOADED.
+        """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
+        the same ids. Refuses single orders in the response, the call itself only with
+        RESOURCE_EXHAUSTED OVERLOADED.
         """
 
     @_abc_1.abstractmethod
@@ -353,9 +367,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.ExpandPartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.ExpandPartitionsResponse, _abc.Awaitable[_planner_pb2.ExpandPartitionsResponse]]:
-        """Counts and names the partitions a selection stands for, in order, a page at a time. Changes nothing; a
-        repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+        """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
+        repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
+        NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -364,8 +378,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.SummarizePartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.SummarizePartitionsResponse, _abc.Awaitable[_planner_pb2.SummarizePartitionsResponse]]:
-        """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours. Changes nothing; a
-        repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or DEPLOYMENT_NOT_FOUND.
+        """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
+        Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
+        DEPLOYMENT_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -374,9 +389,9 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _planner_pb2.FindStalePartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_planner_pb2.FindStalePartitionsResponse, _abc.Awaitable[_planner_pb2.FindStalePartitionsResponse]]:
-        """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes nothing; a repeat
-        reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
+        """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
+        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
+        INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
 def add_PlannerServiceServicer_to_server(servicer: PlannerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

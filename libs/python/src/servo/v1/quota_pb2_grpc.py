@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class QuotaServiceStub(object):
-    """The authority on limits. Others enforce what it streams to them.
+    """The authority on limits. Other services enforce the limits that it streams to them.
     """
 
     def __init__(self, channel):
@@ -123,68 +123,69 @@ class QuotaServiceStub(object):
 
 
 class QuotaServiceServicer(object):
-    """The authority on limits. Others enforce what it streams to them.
+    """The authority on limits. Other services enforce the limits that it streams to them.
     """
 
     def GetQuota(self, request, context):
-        """Reads a tenant's limits and what is used of them. Changes nothing; a repeat reads again. Limits are answered
-        even while nobody can say what is used. Refuses with NOT_FOUND TENANT_NOT_FOUND.
+        """Reads a tenant's limits and their usage. Changes nothing; a repeat reads again. The limits are
+        returned even while the usage is unknown. Refuses with NOT_FOUND TENANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdateQuota(self, request, context):
-        """Replaces a tenant's limits; they hold everywhere within a second, and what runs goes on. The tenant "-"
-        is the platform's defaults, for operators. A repeat of the request_id gets the first answer. Refuses with
-        INVALID_ARGUMENT INVALID_FIELD, ABORTED VERSION_CONFLICT.
+        """Replaces a tenant's limits; they apply everywhere within a second, and attempts in flight
+        continue. The tenant "-" means the platform's defaults, for operators. A repeat of the
+        request_id returns the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD, ABORTED
+        VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListUsage(self, request, context):
-        """Sums up use by time and group. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_FIELD, INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Sums up use by time and group. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT INVALID_FIELD, INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreatePool(self, request, context):
-        """Makes a pool. A repeat of the request_id gets the first answer. Refuses with INVALID_ARGUMENT
-        INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS for a taken name.
+        """Makes a pool. A repeat of the request_id returns the first response. Refuses with
+        INVALID_ARGUMENT INVALID_FIELD, ALREADY_EXISTS ALREADY_EXISTS for a taken name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetPool(self, request, context):
-        """Reads one pool and who holds its slots. Changes nothing; a repeat reads again. The pool is answered even while
-        nobody can say who holds its slots. Refuses with NOT_FOUND POOL_NOT_FOUND.
+        """Reads one pool and the holders of its slots. Changes nothing; a repeat reads again. The pool is
+        returned even while the holders are unknown. Refuses with NOT_FOUND POOL_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPools(self, request, context):
-        """Reads pools by name. Changes nothing; a repeat reads again. They are answered even while nobody can say how many
-        slots are taken. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
+        """Reads pools by name. Changes nothing; a repeat reads again. They are returned even while the
+        number of used slots is unknown. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdatePool(self, request, context):
-        """Changes a pool; fewer slots than are taken let the surplus run out. A repeat of the request_id gets the
-        first answer. Refuses with NOT_FOUND POOL_NOT_FOUND, ABORTED VERSION_CONFLICT.
+        """Changes a pool; fewer slots than are taken let the surplus run out. A repeat of the request_id
+        returns the first response. Refuses with NOT_FOUND POOL_NOT_FOUND, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeletePool(self, request, context):
-        """Removes a pool. A repeat changes nothing more. Refuses with NOT_FOUND POOL_NOT_FOUND, ABORTED
+        """Removes a pool. A repeat has no further effect. Refuses with NOT_FOUND POOL_NOT_FOUND, ABORTED
         VERSION_CONFLICT, FAILED_PRECONDITION IN_USE while a current deployment names it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -192,41 +193,41 @@ class QuotaServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetCosts(self, request, context):
-        """Sums up costs by time and group. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT
-        INVALID_FIELD, INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Sums up costs by time and group. Changes nothing; a repeat reads again. Refuses with
+        INVALID_ARGUMENT INVALID_FIELD, INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetPrices(self, request, context):
-        """Reads the price list that holds for a tenant. Changes nothing; a repeat reads again. Refuses with
-        NOT_FOUND TENANT_NOT_FOUND.
+        """Reads the price list that holds for a tenant. Changes nothing; a repeat reads again. Refuses
+        with NOT_FOUND TENANT_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def UpdatePrices(self, request, context):
-        """Replaces a tenant's price list, for costs from now on. The tenant "-" is the platform's list, for
-        operators. A repeat of the request_id gets the first answer. Refuses with INVALID_ARGUMENT INVALID_FIELD,
-        ABORTED VERSION_CONFLICT.
+        """Replaces a tenant's price list, for costs from now on. The tenant "-" is the platform's list,
+        for operators. A repeat of the request_id returns the first response. Refuses with
+        INVALID_ARGUMENT INVALID_FIELD, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateBudget(self, request, context):
-        """Makes a budget; it counts from the beginning of the period. A repeat of the request_id gets the first
-        answer. Refuses with INVALID_ARGUMENT INVALID_FIELD, NOT_FOUND WORKSPACE_NOT_FOUND.
+        """Makes a budget; it counts from the beginning of the period. A repeat of the request_id returns
+        the first response. Refuses with INVALID_ARGUMENT INVALID_FIELD, NOT_FOUND WORKSPACE_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetBudget(self, request, context):
-        """Reads one budget and what is spent of it. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        BUDGET_NOT_FOUND.
+        """Reads one budget and the amount spent. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND BUDGET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -241,26 +242,27 @@ class QuotaServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def UpdateBudget(self, request, context):
-        """Replaces a budget; what is spent stays spent. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND BUDGET_NOT_FOUND, INVALID_ARGUMENT INVALID_FIELD, ABORTED VERSION_CONFLICT.
+        """Replaces a budget; the amount spent stays. A repeat of the request_id returns the first
+        response. Refuses with NOT_FOUND BUDGET_NOT_FOUND, INVALID_ARGUMENT INVALID_FIELD, ABORTED
+        VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteBudget(self, request, context):
-        """Removes a budget; what it held goes on. A repeat changes nothing more. Refuses with NOT_FOUND
-        BUDGET_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION IN_USE while a backfill that has not
-        ended names it.
+        """Removes a budget; work that it held back continues. A repeat has no further effect. Refuses
+        with NOT_FOUND BUDGET_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION IN_USE while a
+        backfill that has not ended names it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchLimits(self, request, context):
-        """Streams effective limits, weights and spent budgets: first all, then what changes. Changes nothing; a
-        repeat with the last token goes on where it broke off, or begins anew. Refuses with UNAVAILABLE
-        NOT_READY.
+        """Streams effective limits, weights and spent budgets: first all of them, then changes. Changes
+        nothing; a repeat with the last token resumes where it was interrupted, or starts again.
+        Refuses with UNAVAILABLE NOT_READY.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -363,7 +365,7 @@ def add_QuotaServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class QuotaService(object):
-    """The authority on limits. Others enforce what it streams to them.
+    """The authority on limits. Other services enforce the limits that it streams to them.
     """
 
     @staticmethod

@@ -29,7 +29,8 @@ if _version_not_supported:
 
 
 class SchedulerServiceStub(object):
-    """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state.
+    """Appends the events of runs and folds them. An accepted run survives any crash and reaches a
+    terminal state.
     """
 
     def __init__(self, channel):
@@ -206,17 +207,18 @@ class SchedulerServiceStub(object):
 
 
 class SchedulerServiceServicer(object):
-    """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state.
+    """Appends the events of runs and folds them. An accepted run survives any crash and reaches a
+    terminal state.
     """
 
     def TriggerRun(self, request, context):
-        """Plans and accepts a run, and answers after its request is folded. A repeat of the request_id gets the
-        first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
-        each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-        PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
-        RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
-        max_queued_runs or max_daily_runs.
+        """Plans and accepts a run, and responds after its request is folded. A repeat of the request_id
+        returns the first response; another call with the same run_key follows the run_key_policy.
+        Without a run_key each request_id is a separate run. Refuses with INVALID_ARGUMENT
+        SELECTION_INVALID or PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE
+        PARTITION_OUT_OF_RANGE, NOT_FOUND DEPLOYMENT_NOT_FOUND or, for an asset that the selection
+        names, ASSET_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata has the differing
+        fields), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -239,25 +241,26 @@ class SchedulerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CancelRun(self, request, context):
-        """Cancels a run and answers after that is folded: what waits is CANCELLED, what runs is told and given
-        time; the run is CANCELLING until the last task stopped. A repeat, or a second cancel, changes nothing
-        more. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is terminal,
-        ABORTED VERSION_CONFLICT.
+        """Cancels a run and responds after that is folded: waiting tasks are CANCELLED, running attempts
+        are notified and get time to stop; the run is CANCELLING until the last task has stopped. A
+        repeat, or a second cancel, has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
+        FAILED_PRECONDITION INVALID_STATE when the run is terminal, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PauseRun(self, request, context):
-        """Lets a run start nothing new; running tasks go on. A repeat changes nothing more. Refuses with NOT_FOUND
-        RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING or PAUSED, ABORTED VERSION_CONFLICT.
+        """Pauses a run: it starts no new attempts; attempts in flight continue. A repeat has no further
+        effect. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING
+        or PAUSED, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResumeRun(self, request, context):
-        """Lets a paused run go on. A repeat changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND,
+        """Resumes a paused run. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
         FAILED_PRECONDITION INVALID_STATE unless PAUSED or RUNNING, ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -265,87 +268,90 @@ class SchedulerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RetryRun(self, request, context):
-        """Starts a new run, the next generation of a terminal one; what succeeded is taken over. The old run stays
-        as it is. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is
-        not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+        """Starts a new run, the next generation of a terminal one; the results of succeeded tasks are
+        reused. The old run is not changed. A repeat of the request_id returns the first response.
+        Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when
+        the run is not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetTask(self, request, context):
-        """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a repeat reads
-        again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED WAIT_TIMEOUT.
+        """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a
+        repeat reads again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED
+        WAIT_TIMEOUT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListTasks(self, request, context):
-        """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ForceCancelTask(self, request, context):
-        """Ends a task whose worker no longer answers, as CANCELLED; a later result of it changes nothing. A repeat
-        changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION
-        INVALID_STATE when no attempt of it is active, HEARTBEAT_RECENT while it still beats.
+        """Ends a task whose worker no longer responds, as CANCELLED; a later result of it changes
+        nothing. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND or
+        TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when no attempt of it is active,
+        HEARTBEAT_RECENT while it still sends heartbeats.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Explain(self, request, context):
-        """Says for a task, or for every unfinished task of a run, why it is not running: the upstream, the limit
-        and who holds it, the pause, the time of the retry. Changes nothing; a repeat reads again.
-        Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
+        """Returns for a task, or for every unfinished task of a run, why it is not running: the upstream,
+        the limit and its holders, the pause, the time of the retry. Changes nothing; a repeat reads
+        again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchRun(self, request, context):
-        """Streams what changes in a run: first all that happened since the resume token, then as it happens, until
-        the run is terminal. States in between may be left out. Changes nothing; a repeat with the last token goes
-        on where it broke off. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE RESUME_TOKEN_EXPIRED.
+        """Streams the changes of a run: first all changes since the resume token, then new ones, until
+        the run is terminal. Intermediate states may be omitted. Changes nothing; a repeat with the
+        last token resumes where it was interrupted. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE
+        RESUME_TOKEN_EXPIRED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListEvents(self, request, context):
-        """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat
+        reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListPartitions(self, request, context):
-        """Reads what is known about the partitions of an asset, in their order. Changes nothing; a repeat reads
-        again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, PARTITION_INVALID or
-        INVALID_PAGE_TOKEN.
+        """Reads the state of the partitions of an asset, in their order. Changes nothing; a repeat reads
+        again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+        PARTITION_INVALID or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetPartitionSummary(self, request, context):
-        """Counts the partitions of an asset by state, and names stretches of equal state. Changes nothing; a repeat
-        reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
+        """Counts the partitions of an asset by state, and names stretches of equal state. Changes
+        nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListStalePartitions(self, request, context):
-        """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
-        ASSET_NOT_FOUND.
+        """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat
+        reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -360,9 +366,10 @@ class SchedulerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ResolveQuarantine(self, request, context):
-        """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is; rejected, it
-        is never read. A repeat with the same decision changes nothing more. Refuses with NOT_FOUND
-        MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED, ABORTED VERSION_CONFLICT.
+        """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is;
+        rejected, it is never read. A repeat with the same decision has no further effect. Refuses with
+        NOT_FOUND MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED,
+        ABORTED VERSION_CONFLICT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -377,35 +384,36 @@ class SchedulerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListRunKeyConflicts(self, request, context):
-        """Reads requests that came under the key of another request and became no run, newest first. Changes
-        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads requests that came under the key of another request and became no run, newest first.
+        Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+        INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListProjections(self, request, context):
-        """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a repeat
-        reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
+        """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a
+        repeat reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RebuildProjection(self, request, context):
-        """Folds a projection anew from the ledger beside the live one, compares, and puts it in its place.
-        A repeat of the request_id gets the first answer. Refuses with NOT_FOUND PROJECTION_NOT_FOUND,
-        FAILED_PRECONDITION REBUILD_RUNNING.
+        """Folds a projection again from the ledger next to the live one, compares them, and replaces the
+        live one. A repeat of the request_id returns the first response. Refuses with NOT_FOUND
+        PROJECTION_NOT_FOUND, FAILED_PRECONDITION REBUILD_RUNNING.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def VerifyProjection(self, request, context):
-        """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
-        nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
-        request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
-        Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
+        """Folds a sample of runs from the ledger and compares the resulting rows with the live rows.
+        Changes nothing; a repeat reads again. Events of a run after its end, such as a decision about
+        its data or a request under its key, are compared while the ledger has their idempotency keys,
+        which is 7 days. Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -420,7 +428,7 @@ class SchedulerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def AbortRebuild(self, request, context):
-        """Gives up a rebuild and drops what it made; the live projection stays. A repeat changes nothing more.
+        """Aborts a rebuild and drops its rows; the live projection stays. A repeat has no further effect.
         Refuses with NOT_FOUND REBUILD_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -428,68 +436,69 @@ class SchedulerServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListPoisonMessages(self, request, context):
-        """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a repeat reads
-        again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a
+        repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReplayMessage(self, request, context):
-        """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
+        """Delivers a poison message to its consumer again. A repeat of the request_id returns the first
+        response. Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportAttempts(self, request, context):
-        """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
-        are folded. A repeat is answered alike and changes nothing more.
-        Refuses single reports in the answer, those of shards it does not hold with NOT_HOLDER.
+        """Accepts starts and outcomes of attempts, up to 256, for shards that the instance holds, and
+        responds after they are folded. A repeat gets the same response and has no further effect.
+        Refuses single reports in the response, those of shards it does not hold with NOT_HOLDER.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Admit(self, request_iterator, context):
-        """Tells a dispatcher what is ready and live for the tenants it admits, in order, and takes its claims: each is
-        appended and folded, then answered. A repeat opens a further stream, which begins with snapshots; a claim
-        made twice is accepted once. Refuses single claims in the answers.
+        """Sends a dispatcher the ready tasks and live attempts of the tenants it admits, in order, and
+        accepts its claims: each is appended and folded, then answered. A repeat opens a further
+        stream, which begins with snapshots; a claim made twice is accepted once. Refuses single claims
+        in the results.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ApplyEvents(self, request, context):
-        """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
-        A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
-        those of shards that it does not hold.
+        """Appends and folds events of another instance's calls, up to 256, for shards that the instance
+        holds. A repeat gets the same response and has no further effect. Refuses single events in the
+        response, with NOT_HOLDER those of shards that it does not hold.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def HearRun(self, request, context):
-        """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
-        first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
-        RUN_NOT_FOUND what is no id of a run.
+        """Notifies another instance, at which the run is watched, whenever this instance has folded an
+        event of the run; the first message confirms the subscription. Changes nothing; a repeat
+        subscribes again. Refuses with NOT_FOUND RUN_NOT_FOUND an id that is not the id of a run.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CountRuns(self, request, context):
-        """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
-        Refuses with UNAVAILABLE NOT_READY.
+        """Counts the usage of a tenant's limits on runs, from its rows. Changes nothing; a repeat counts
+        again. Refuses with UNAVAILABLE NOT_READY.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelRuns(self, request, context):
-        """Cancels up to 256 runs on behalf of Servo itself, for a cancelled backfill for instance.
-        A repeat changes nothing more. Refuses single runs in the answer.
+        """Cancels up to 256 runs on behalf of Servo, for example because a backfill was cancelled. A
+        repeat has no further effect. Refuses single runs in the response.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -672,7 +681,8 @@ def add_SchedulerServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SchedulerService(object):
-    """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state.
+    """Appends the events of runs and folds them. An accepted run survives any crash and reaches a
+    terminal state.
     """
 
     @staticmethod

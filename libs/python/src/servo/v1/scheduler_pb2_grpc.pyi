@@ -30,20 +30,22 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class SchedulerServiceStub:
-    """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state."""
+    """Appends the events of runs and folds them. An accepted run survives any crash and reaches a
+    terminal state.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> SchedulerServiceAsyncStub: ...
     TriggerRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.TriggerRunRequest, _scheduler_runs_pb2.TriggerRunResponse]
-    """Plans and accepts a run, and answers after its request is folded. A repeat of the request_id gets the
-    first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
-    each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-    PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
-    RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
-    max_queued_runs or max_daily_runs.
+    """Plans and accepts a run, and responds after its request is folded. A repeat of the request_id
+    returns the first response; another call with the same run_key follows the run_key_policy.
+    Without a run_key each request_id is a separate run. Refuses with INVALID_ARGUMENT
+    SELECTION_INVALID or PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE
+    PARTITION_OUT_OF_RANGE, NOT_FOUND DEPLOYMENT_NOT_FOUND or, for an asset that the selection
+    names, ASSET_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata has the differing
+    fields), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
     """
     GetRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetRunRequest, _scheduler_runs_pb2.GetRunResponse]
     """Reads one run with its history. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
@@ -54,156 +56,165 @@ class SchedulerServiceStub:
     INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     CancelRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.CancelRunRequest, _scheduler_runs_pb2.CancelRunResponse]
-    """Cancels a run and answers after that is folded: what waits is CANCELLED, what runs is told and given
-    time; the run is CANCELLING until the last task stopped. A repeat, or a second cancel, changes nothing
-    more. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is terminal,
-    ABORTED VERSION_CONFLICT.
+    """Cancels a run and responds after that is folded: waiting tasks are CANCELLED, running attempts
+    are notified and get time to stop; the run is CANCELLING until the last task has stopped. A
+    repeat, or a second cancel, has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
+    FAILED_PRECONDITION INVALID_STATE when the run is terminal, ABORTED VERSION_CONFLICT.
     """
     PauseRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.PauseRunRequest, _scheduler_runs_pb2.PauseRunResponse]
-    """Lets a run start nothing new; running tasks go on. A repeat changes nothing more. Refuses with NOT_FOUND
-    RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING or PAUSED, ABORTED VERSION_CONFLICT.
+    """Pauses a run: it starts no new attempts; attempts in flight continue. A repeat has no further
+    effect. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING
+    or PAUSED, ABORTED VERSION_CONFLICT.
     """
     ResumeRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ResumeRunRequest, _scheduler_runs_pb2.ResumeRunResponse]
-    """Lets a paused run go on. A repeat changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND,
+    """Resumes a paused run. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
     FAILED_PRECONDITION INVALID_STATE unless PAUSED or RUNNING, ABORTED VERSION_CONFLICT.
     """
     RetryRun: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.RetryRunRequest, _scheduler_runs_pb2.RetryRunResponse]
-    """Starts a new run, the next generation of a terminal one; what succeeded is taken over. The old run stays
-    as it is. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is
-    not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+    """Starts a new run, the next generation of a terminal one; the results of succeeded tasks are
+    reused. The old run is not changed. A repeat of the request_id returns the first response.
+    Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when
+    the run is not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
     """
     GetTask: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetTaskRequest, _scheduler_runs_pb2.GetTaskResponse]
-    """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a repeat reads
-    again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED WAIT_TIMEOUT.
+    """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a
+    repeat reads again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED
+    WAIT_TIMEOUT.
     """
     ListTasks: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ListTasksRequest, _scheduler_runs_pb2.ListTasksResponse]
-    """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ForceCancelTask: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ForceCancelTaskRequest, _scheduler_runs_pb2.ForceCancelTaskResponse]
-    """Ends a task whose worker no longer answers, as CANCELLED; a later result of it changes nothing. A repeat
-    changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION
-    INVALID_STATE when no attempt of it is active, HEARTBEAT_RECENT while it still beats.
+    """Ends a task whose worker no longer responds, as CANCELLED; a later result of it changes
+    nothing. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND or
+    TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when no attempt of it is active,
+    HEARTBEAT_RECENT while it still sends heartbeats.
     """
     Explain: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ExplainRequest, _scheduler_runs_pb2.ExplainResponse]
-    """Says for a task, or for every unfinished task of a run, why it is not running: the upstream, the limit
-    and who holds it, the pause, the time of the retry. Changes nothing; a repeat reads again.
-    Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
+    """Returns for a task, or for every unfinished task of a run, why it is not running: the upstream,
+    the limit and its holders, the pause, the time of the retry. Changes nothing; a repeat reads
+    again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
     """
     WatchRun: _grpc.UnaryStreamMultiCallable[_scheduler_runs_pb2.WatchRunRequest, _scheduler_runs_pb2.WatchRunResponse]
-    """Streams what changes in a run: first all that happened since the resume token, then as it happens, until
-    the run is terminal. States in between may be left out. Changes nothing; a repeat with the last token goes
-    on where it broke off. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE RESUME_TOKEN_EXPIRED.
+    """Streams the changes of a run: first all changes since the resume token, then new ones, until
+    the run is terminal. Intermediate states may be omitted. Changes nothing; a repeat with the
+    last token resumes where it was interrupted. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE
+    RESUME_TOKEN_EXPIRED.
     """
     ListEvents: _grpc.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ListEventsRequest, _scheduler_runs_pb2.ListEventsResponse]
-    """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ListPartitions: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListPartitionsRequest, _scheduler_data_pb2.ListPartitionsResponse]
-    """Reads what is known about the partitions of an asset, in their order. Changes nothing; a repeat reads
-    again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, PARTITION_INVALID or
-    INVALID_PAGE_TOKEN.
+    """Reads the state of the partitions of an asset, in their order. Changes nothing; a repeat reads
+    again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+    PARTITION_INVALID or INVALID_PAGE_TOKEN.
     """
     GetPartitionSummary: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.GetPartitionSummaryRequest, _scheduler_data_pb2.GetPartitionSummaryResponse]
-    """Counts the partitions of an asset by state, and names stretches of equal state. Changes nothing; a repeat
-    reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
+    """Counts the partitions of an asset by state, and names stretches of equal state. Changes
+    nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
     """
     ListStalePartitions: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListStalePartitionsRequest, _scheduler_data_pb2.ListStalePartitionsResponse]
-    """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
-    ASSET_NOT_FOUND.
+    """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     ListMaterializations: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListMaterializationsRequest, _scheduler_data_pb2.ListMaterializationsResponse]
     """Reads versions of data, newest first. Changes nothing; a repeat reads again. Refuses with
     INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ResolveQuarantine: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ResolveQuarantineRequest, _scheduler_data_pb2.ResolveQuarantineResponse]
-    """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is; rejected, it
-    is never read. A repeat with the same decision changes nothing more. Refuses with NOT_FOUND
-    MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED, ABORTED VERSION_CONFLICT.
+    """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is;
+    rejected, it is never read. A repeat with the same decision has no further effect. Refuses with
+    NOT_FOUND MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED,
+    ABORTED VERSION_CONFLICT.
     """
     ListCheckResults: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListCheckResultsRequest, _scheduler_data_pb2.ListCheckResultsResponse]
     """Reads results of checks, newest first. Changes nothing; a repeat reads again. Refuses with
     INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ListRunKeyConflicts: _grpc.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListRunKeyConflictsRequest, _scheduler_data_pb2.ListRunKeyConflictsResponse]
-    """Reads requests that came under the key of another request and became no run, newest first. Changes
-    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads requests that came under the key of another request and became no run, newest first.
+    Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+    INVALID_PAGE_TOKEN.
     """
     ListProjections: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListProjectionsRequest, _scheduler_operations_pb2.ListProjectionsResponse]
-    """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a repeat
-    reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
+    """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a
+    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
     """
     RebuildProjection: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.RebuildProjectionRequest, _scheduler_operations_pb2.RebuildProjectionResponse]
-    """Folds a projection anew from the ledger beside the live one, compares, and puts it in its place.
-    A repeat of the request_id gets the first answer. Refuses with NOT_FOUND PROJECTION_NOT_FOUND,
-    FAILED_PRECONDITION REBUILD_RUNNING.
+    """Folds a projection again from the ledger next to the live one, compares them, and replaces the
+    live one. A repeat of the request_id returns the first response. Refuses with NOT_FOUND
+    PROJECTION_NOT_FOUND, FAILED_PRECONDITION REBUILD_RUNNING.
     """
     VerifyProjection: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.VerifyProjectionRequest, _scheduler_operations_pb2.VerifyProjectionResponse]
-    """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
-    nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
-    request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
-    Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
+    """Folds a sample of runs from the ledger and compares the resulting rows with the live rows.
+    Changes nothing; a repeat reads again. Events of a run after its end, such as a decision about
+    its data or a request under its key, are compared while the ledger has their idempotency keys,
+    which is 7 days. Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
     """
     GetRebuild: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.GetRebuildRequest, _scheduler_operations_pb2.GetRebuildResponse]
     """Reads how far a rebuild is. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
     REBUILD_NOT_FOUND.
     """
     AbortRebuild: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.AbortRebuildRequest, _scheduler_operations_pb2.AbortRebuildResponse]
-    """Gives up a rebuild and drops what it made; the live projection stays. A repeat changes nothing more.
+    """Aborts a rebuild and drops its rows; the live projection stays. A repeat has no further effect.
     Refuses with NOT_FOUND REBUILD_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it has ended.
     """
     ListPoisonMessages: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListPoisonMessagesRequest, _scheduler_operations_pb2.ListPoisonMessagesResponse]
-    """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a repeat reads
-    again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a
+    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ReplayMessage: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]
-    """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
+    """Delivers a poison message to its consumer again. A repeat of the request_id returns the first
+    response. Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
     """
     ReportAttempts: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]
-    """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
-    are folded. A repeat is answered alike and changes nothing more.
-    Refuses single reports in the answer, those of shards it does not hold with NOT_HOLDER.
+    """Accepts starts and outcomes of attempts, up to 256, for shards that the instance holds, and
+    responds after they are folded. A repeat gets the same response and has no further effect.
+    Refuses single reports in the response, those of shards it does not hold with NOT_HOLDER.
     """
     Admit: _grpc.StreamStreamMultiCallable[_admission_pb2.AdmitRequest, _admission_pb2.AdmitResponse]
-    """Tells a dispatcher what is ready and live for the tenants it admits, in order, and takes its claims: each is
-    appended and folded, then answered. A repeat opens a further stream, which begins with snapshots; a claim
-    made twice is accepted once. Refuses single claims in the answers.
+    """Sends a dispatcher the ready tasks and live attempts of the tenants it admits, in order, and
+    accepts its claims: each is appended and folded, then answered. A repeat opens a further
+    stream, which begins with snapshots; a claim made twice is accepted once. Refuses single claims
+    in the results.
     """
     ApplyEvents: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ApplyEventsRequest, _scheduler_operations_pb2.ApplyEventsResponse]
-    """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
-    A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
-    those of shards that it does not hold.
+    """Appends and folds events of another instance's calls, up to 256, for shards that the instance
+    holds. A repeat gets the same response and has no further effect. Refuses single events in the
+    response, with NOT_HOLDER those of shards that it does not hold.
     """
     HearRun: _grpc.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]
-    """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
-    first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
-    RUN_NOT_FOUND what is no id of a run.
+    """Notifies another instance, at which the run is watched, whenever this instance has folded an
+    event of the run; the first message confirms the subscription. Changes nothing; a repeat
+    subscribes again. Refuses with NOT_FOUND RUN_NOT_FOUND an id that is not the id of a run.
     """
     CountRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]
-    """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
-    Refuses with UNAVAILABLE NOT_READY.
+    """Counts the usage of a tenant's limits on runs, from its rows. Changes nothing; a repeat counts
+    again. Refuses with UNAVAILABLE NOT_READY.
     """
     CancelRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CancelRunsRequest, _scheduler_operations_pb2.CancelRunsResponse]
-    """Cancels up to 256 runs on behalf of Servo itself, for a cancelled backfill for instance.
-    A repeat changes nothing more. Refuses single runs in the answer.
+    """Cancels up to 256 runs on behalf of Servo, for example because a backfill was cancelled. A
+    repeat has no further effect. Refuses single runs in the response.
     """
 
 @_typing.type_check_only
 class SchedulerServiceAsyncStub(SchedulerServiceStub):
-    """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state."""
+    """Appends the events of runs and folds them. An accepted run survives any crash and reaches a
+    terminal state.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     TriggerRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.TriggerRunRequest, _scheduler_runs_pb2.TriggerRunResponse]  # type: ignore[assignment]
-    """Plans and accepts a run, and answers after its request is folded. A repeat of the request_id gets the
-    first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
-    each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-    PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-    DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
-    RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
-    max_queued_runs or max_daily_runs.
+    """Plans and accepts a run, and responds after its request is folded. A repeat of the request_id
+    returns the first response; another call with the same run_key follows the run_key_policy.
+    Without a run_key each request_id is a separate run. Refuses with INVALID_ARGUMENT
+    SELECTION_INVALID or PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE
+    PARTITION_OUT_OF_RANGE, NOT_FOUND DEPLOYMENT_NOT_FOUND or, for an asset that the selection
+    names, ASSET_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata has the differing
+    fields), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
     """
     GetRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetRunRequest, _scheduler_runs_pb2.GetRunResponse]  # type: ignore[assignment]
     """Reads one run with its history. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
@@ -214,145 +225,154 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     CancelRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.CancelRunRequest, _scheduler_runs_pb2.CancelRunResponse]  # type: ignore[assignment]
-    """Cancels a run and answers after that is folded: what waits is CANCELLED, what runs is told and given
-    time; the run is CANCELLING until the last task stopped. A repeat, or a second cancel, changes nothing
-    more. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is terminal,
-    ABORTED VERSION_CONFLICT.
+    """Cancels a run and responds after that is folded: waiting tasks are CANCELLED, running attempts
+    are notified and get time to stop; the run is CANCELLING until the last task has stopped. A
+    repeat, or a second cancel, has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
+    FAILED_PRECONDITION INVALID_STATE when the run is terminal, ABORTED VERSION_CONFLICT.
     """
     PauseRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.PauseRunRequest, _scheduler_runs_pb2.PauseRunResponse]  # type: ignore[assignment]
-    """Lets a run start nothing new; running tasks go on. A repeat changes nothing more. Refuses with NOT_FOUND
-    RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING or PAUSED, ABORTED VERSION_CONFLICT.
+    """Pauses a run: it starts no new attempts; attempts in flight continue. A repeat has no further
+    effect. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING
+    or PAUSED, ABORTED VERSION_CONFLICT.
     """
     ResumeRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ResumeRunRequest, _scheduler_runs_pb2.ResumeRunResponse]  # type: ignore[assignment]
-    """Lets a paused run go on. A repeat changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND,
+    """Resumes a paused run. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
     FAILED_PRECONDITION INVALID_STATE unless PAUSED or RUNNING, ABORTED VERSION_CONFLICT.
     """
     RetryRun: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.RetryRunRequest, _scheduler_runs_pb2.RetryRunResponse]  # type: ignore[assignment]
-    """Starts a new run, the next generation of a terminal one; what succeeded is taken over. The old run stays
-    as it is. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is
-    not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+    """Starts a new run, the next generation of a terminal one; the results of succeeded tasks are
+    reused. The old run is not changed. A repeat of the request_id returns the first response.
+    Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when
+    the run is not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
     """
     GetTask: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.GetTaskRequest, _scheduler_runs_pb2.GetTaskResponse]  # type: ignore[assignment]
-    """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a repeat reads
-    again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED WAIT_TIMEOUT.
+    """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a
+    repeat reads again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED
+    WAIT_TIMEOUT.
     """
     ListTasks: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ListTasksRequest, _scheduler_runs_pb2.ListTasksResponse]  # type: ignore[assignment]
-    """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with
+    NOT_FOUND RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ForceCancelTask: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ForceCancelTaskRequest, _scheduler_runs_pb2.ForceCancelTaskResponse]  # type: ignore[assignment]
-    """Ends a task whose worker no longer answers, as CANCELLED; a later result of it changes nothing. A repeat
-    changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION
-    INVALID_STATE when no attempt of it is active, HEARTBEAT_RECENT while it still beats.
+    """Ends a task whose worker no longer responds, as CANCELLED; a later result of it changes
+    nothing. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND or
+    TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when no attempt of it is active,
+    HEARTBEAT_RECENT while it still sends heartbeats.
     """
     Explain: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ExplainRequest, _scheduler_runs_pb2.ExplainResponse]  # type: ignore[assignment]
-    """Says for a task, or for every unfinished task of a run, why it is not running: the upstream, the limit
-    and who holds it, the pause, the time of the retry. Changes nothing; a repeat reads again.
-    Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
+    """Returns for a task, or for every unfinished task of a run, why it is not running: the upstream,
+    the limit and its holders, the pause, the time of the retry. Changes nothing; a repeat reads
+    again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
     """
     WatchRun: _aio.UnaryStreamMultiCallable[_scheduler_runs_pb2.WatchRunRequest, _scheduler_runs_pb2.WatchRunResponse]  # type: ignore[assignment]
-    """Streams what changes in a run: first all that happened since the resume token, then as it happens, until
-    the run is terminal. States in between may be left out. Changes nothing; a repeat with the last token goes
-    on where it broke off. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE RESUME_TOKEN_EXPIRED.
+    """Streams the changes of a run: first all changes since the resume token, then new ones, until
+    the run is terminal. Intermediate states may be omitted. Changes nothing; a repeat with the
+    last token resumes where it was interrupted. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE
+    RESUME_TOKEN_EXPIRED.
     """
     ListEvents: _aio.UnaryUnaryMultiCallable[_scheduler_runs_pb2.ListEventsRequest, _scheduler_runs_pb2.ListEventsResponse]  # type: ignore[assignment]
-    """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ListPartitions: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListPartitionsRequest, _scheduler_data_pb2.ListPartitionsResponse]  # type: ignore[assignment]
-    """Reads what is known about the partitions of an asset, in their order. Changes nothing; a repeat reads
-    again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, PARTITION_INVALID or
-    INVALID_PAGE_TOKEN.
+    """Reads the state of the partitions of an asset, in their order. Changes nothing; a repeat reads
+    again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+    PARTITION_INVALID or INVALID_PAGE_TOKEN.
     """
     GetPartitionSummary: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.GetPartitionSummaryRequest, _scheduler_data_pb2.GetPartitionSummaryResponse]  # type: ignore[assignment]
-    """Counts the partitions of an asset by state, and names stretches of equal state. Changes nothing; a repeat
-    reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
+    """Counts the partitions of an asset by state, and names stretches of equal state. Changes
+    nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
     """
     ListStalePartitions: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListStalePartitionsRequest, _scheduler_data_pb2.ListStalePartitionsResponse]  # type: ignore[assignment]
-    """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-    Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
-    ASSET_NOT_FOUND.
+    """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat
+    reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
+    DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
     ListMaterializations: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListMaterializationsRequest, _scheduler_data_pb2.ListMaterializationsResponse]  # type: ignore[assignment]
     """Reads versions of data, newest first. Changes nothing; a repeat reads again. Refuses with
     INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ResolveQuarantine: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ResolveQuarantineRequest, _scheduler_data_pb2.ResolveQuarantineResponse]  # type: ignore[assignment]
-    """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is; rejected, it
-    is never read. A repeat with the same decision changes nothing more. Refuses with NOT_FOUND
-    MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED, ABORTED VERSION_CONFLICT.
+    """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is;
+    rejected, it is never read. A repeat with the same decision has no further effect. Refuses with
+    NOT_FOUND MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED,
+    ABORTED VERSION_CONFLICT.
     """
     ListCheckResults: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListCheckResultsRequest, _scheduler_data_pb2.ListCheckResultsResponse]  # type: ignore[assignment]
     """Reads results of checks, newest first. Changes nothing; a repeat reads again. Refuses with
     INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ListRunKeyConflicts: _aio.UnaryUnaryMultiCallable[_scheduler_data_pb2.ListRunKeyConflictsRequest, _scheduler_data_pb2.ListRunKeyConflictsResponse]  # type: ignore[assignment]
-    """Reads requests that came under the key of another request and became no run, newest first. Changes
-    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads requests that came under the key of another request and became no run, newest first.
+    Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+    INVALID_PAGE_TOKEN.
     """
     ListProjections: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListProjectionsRequest, _scheduler_operations_pb2.ListProjectionsResponse]  # type: ignore[assignment]
-    """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a repeat
-    reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
+    """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a
+    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
     """
     RebuildProjection: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.RebuildProjectionRequest, _scheduler_operations_pb2.RebuildProjectionResponse]  # type: ignore[assignment]
-    """Folds a projection anew from the ledger beside the live one, compares, and puts it in its place.
-    A repeat of the request_id gets the first answer. Refuses with NOT_FOUND PROJECTION_NOT_FOUND,
-    FAILED_PRECONDITION REBUILD_RUNNING.
+    """Folds a projection again from the ledger next to the live one, compares them, and replaces the
+    live one. A repeat of the request_id returns the first response. Refuses with NOT_FOUND
+    PROJECTION_NOT_FOUND, FAILED_PRECONDITION REBUILD_RUNNING.
     """
     VerifyProjection: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.VerifyProjectionRequest, _scheduler_operations_pb2.VerifyProjectionResponse]  # type: ignore[assignment]
-    """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
-    nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
-    request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
-    Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
+    """Folds a sample of runs from the ledger and compares the resulting rows with the live rows.
+    Changes nothing; a repeat reads again. Events of a run after its end, such as a decision about
+    its data or a request under its key, are compared while the ledger has their idempotency keys,
+    which is 7 days. Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
     """
     GetRebuild: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.GetRebuildRequest, _scheduler_operations_pb2.GetRebuildResponse]  # type: ignore[assignment]
     """Reads how far a rebuild is. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
     REBUILD_NOT_FOUND.
     """
     AbortRebuild: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.AbortRebuildRequest, _scheduler_operations_pb2.AbortRebuildResponse]  # type: ignore[assignment]
-    """Gives up a rebuild and drops what it made; the live projection stays. A repeat changes nothing more.
+    """Aborts a rebuild and drops its rows; the live projection stays. A repeat has no further effect.
     Refuses with NOT_FOUND REBUILD_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it has ended.
     """
     ListPoisonMessages: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListPoisonMessagesRequest, _scheduler_operations_pb2.ListPoisonMessagesResponse]  # type: ignore[assignment]
-    """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a repeat reads
-    again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+    """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a
+    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
     """
     ReplayMessage: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]  # type: ignore[assignment]
-    """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-    Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
+    """Delivers a poison message to its consumer again. A repeat of the request_id returns the first
+    response. Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
     """
     ReportAttempts: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]  # type: ignore[assignment]
-    """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
-    are folded. A repeat is answered alike and changes nothing more.
-    Refuses single reports in the answer, those of shards it does not hold with NOT_HOLDER.
+    """Accepts starts and outcomes of attempts, up to 256, for shards that the instance holds, and
+    responds after they are folded. A repeat gets the same response and has no further effect.
+    Refuses single reports in the response, those of shards it does not hold with NOT_HOLDER.
     """
     Admit: _aio.StreamStreamMultiCallable[_admission_pb2.AdmitRequest, _admission_pb2.AdmitResponse]  # type: ignore[assignment]
-    """Tells a dispatcher what is ready and live for the tenants it admits, in order, and takes its claims: each is
-    appended and folded, then answered. A repeat opens a further stream, which begins with snapshots; a claim
-    made twice is accepted once. Refuses single claims in the answers.
+    """Sends a dispatcher the ready tasks and live attempts of the tenants it admits, in order, and
+    accepts its claims: each is appended and folded, then answered. A repeat opens a further
+    stream, which begins with snapshots; a claim made twice is accepted once. Refuses single claims
+    in the results.
     """
     ApplyEvents: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ApplyEventsRequest, _scheduler_operations_pb2.ApplyEventsResponse]  # type: ignore[assignment]
-    """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
-    A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
-    those of shards that it does not hold.
+    """Appends and folds events of another instance's calls, up to 256, for shards that the instance
+    holds. A repeat gets the same response and has no further effect. Refuses single events in the
+    response, with NOT_HOLDER those of shards that it does not hold.
     """
     HearRun: _aio.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]  # type: ignore[assignment]
-    """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
-    first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
-    RUN_NOT_FOUND what is no id of a run.
+    """Notifies another instance, at which the run is watched, whenever this instance has folded an
+    event of the run; the first message confirms the subscription. Changes nothing; a repeat
+    subscribes again. Refuses with NOT_FOUND RUN_NOT_FOUND an id that is not the id of a run.
     """
     CountRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]  # type: ignore[assignment]
-    """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
-    Refuses with UNAVAILABLE NOT_READY.
+    """Counts the usage of a tenant's limits on runs, from its rows. Changes nothing; a repeat counts
+    again. Refuses with UNAVAILABLE NOT_READY.
     """
     CancelRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CancelRunsRequest, _scheduler_operations_pb2.CancelRunsResponse]  # type: ignore[assignment]
-    """Cancels up to 256 runs on behalf of Servo itself, for a cancelled backfill for instance.
-    A repeat changes nothing more. Refuses single runs in the answer.
+    """Cancels up to 256 runs on behalf of Servo, for example because a backfill was cancelled. A
+    repeat has no further effect. Refuses single runs in the response.
     """
 
 class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
-    """Appends what happens to runs and folds it. What it accepted survives any crash and ends in a terminal state."""
+    """Appends the events of runs and folds them. An accepted run survives any crash and reaches a
+    terminal state.
+    """
 
     @_abc_1.abstractmethod
     def TriggerRun(
@@ -360,13 +380,13 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.TriggerRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.TriggerRunResponse, _abc.Awaitable[_scheduler_runs_pb2.TriggerRunResponse]]:
-        """Plans and accepts a run, and answers after its request is folded. A repeat of the request_id gets the
-        first answer; another call with the same run_key gets what the run_key_policy says. Without a run_key
-        each request_id is a run of its own. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-        PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE PARTITION_OUT_OF_RANGE, NOT_FOUND
-        DEPLOYMENT_NOT_FOUND or, for an asset that the selection names, ASSET_NOT_FOUND, ALREADY_EXISTS
-        RUN_KEY_CONFLICT (the metadata holds the fields that differ), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above
-        max_queued_runs or max_daily_runs.
+        """Plans and accepts a run, and responds after its request is folded. A repeat of the request_id
+        returns the first response; another call with the same run_key follows the run_key_policy.
+        Without a run_key each request_id is a separate run. Refuses with INVALID_ARGUMENT
+        SELECTION_INVALID or PARTITION_INVALID, FAILED_PRECONDITION SELECTION_EMPTY, OUT_OF_RANGE
+        PARTITION_OUT_OF_RANGE, NOT_FOUND DEPLOYMENT_NOT_FOUND or, for an asset that the selection
+        names, ASSET_NOT_FOUND, ALREADY_EXISTS RUN_KEY_CONFLICT (the metadata has the differing
+        fields), RESOURCE_EXHAUSTED QUOTA_EXCEEDED above max_queued_runs or max_daily_runs.
         """
 
     @_abc_1.abstractmethod
@@ -395,10 +415,10 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.CancelRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.CancelRunResponse, _abc.Awaitable[_scheduler_runs_pb2.CancelRunResponse]]:
-        """Cancels a run and answers after that is folded: what waits is CANCELLED, what runs is told and given
-        time; the run is CANCELLING until the last task stopped. A repeat, or a second cancel, changes nothing
-        more. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is terminal,
-        ABORTED VERSION_CONFLICT.
+        """Cancels a run and responds after that is folded: waiting tasks are CANCELLED, running attempts
+        are notified and get time to stop; the run is CANCELLING until the last task has stopped. A
+        repeat, or a second cancel, has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
+        FAILED_PRECONDITION INVALID_STATE when the run is terminal, ABORTED VERSION_CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -407,8 +427,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.PauseRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.PauseRunResponse, _abc.Awaitable[_scheduler_runs_pb2.PauseRunResponse]]:
-        """Lets a run start nothing new; running tasks go on. A repeat changes nothing more. Refuses with NOT_FOUND
-        RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING or PAUSED, ABORTED VERSION_CONFLICT.
+        """Pauses a run: it starts no new attempts; attempts in flight continue. A repeat has no further
+        effect. Refuses with NOT_FOUND RUN_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless RUNNING
+        or PAUSED, ABORTED VERSION_CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -417,7 +438,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.ResumeRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.ResumeRunResponse, _abc.Awaitable[_scheduler_runs_pb2.ResumeRunResponse]]:
-        """Lets a paused run go on. A repeat changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND,
+        """Resumes a paused run. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND,
         FAILED_PRECONDITION INVALID_STATE unless PAUSED or RUNNING, ABORTED VERSION_CONFLICT.
         """
 
@@ -427,10 +448,10 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.RetryRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.RetryRunResponse, _abc.Awaitable[_scheduler_runs_pb2.RetryRunResponse]]:
-        """Starts a new run, the next generation of a terminal one; what succeeded is taken over. The old run stays
-        as it is. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when the run is
-        not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
+        """Starts a new run, the next generation of a terminal one; the results of succeeded tasks are
+        reused. The old run is not changed. A repeat of the request_id returns the first response.
+        Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when
+        the run is not terminal or there is nothing to repeat, RESOURCE_EXHAUSTED QUOTA_EXCEEDED.
         """
 
     @_abc_1.abstractmethod
@@ -439,8 +460,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.GetTaskRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.GetTaskResponse, _abc.Awaitable[_scheduler_runs_pb2.GetTaskResponse]]:
-        """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a repeat reads
-        again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED WAIT_TIMEOUT.
+        """Reads one task with its attempts and its history, folded from the ledger. Changes nothing; a
+        repeat reads again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, DEADLINE_EXCEEDED
+        WAIT_TIMEOUT.
         """
 
     @_abc_1.abstractmethod
@@ -449,8 +471,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.ListTasksRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.ListTasksResponse, _abc.Awaitable[_scheduler_runs_pb2.ListTasksResponse]]:
-        """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads tasks of a run in the plan's order. Changes nothing; a repeat reads again. Refuses with
+        NOT_FOUND RUN_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -459,9 +481,10 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.ForceCancelTaskRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.ForceCancelTaskResponse, _abc.Awaitable[_scheduler_runs_pb2.ForceCancelTaskResponse]]:
-        """Ends a task whose worker no longer answers, as CANCELLED; a later result of it changes nothing. A repeat
-        changes nothing more. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND, FAILED_PRECONDITION
-        INVALID_STATE when no attempt of it is active, HEARTBEAT_RECENT while it still beats.
+        """Ends a task whose worker no longer responds, as CANCELLED; a later result of it changes
+        nothing. A repeat has no further effect. Refuses with NOT_FOUND RUN_NOT_FOUND or
+        TASK_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when no attempt of it is active,
+        HEARTBEAT_RECENT while it still sends heartbeats.
         """
 
     @_abc_1.abstractmethod
@@ -470,9 +493,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.ExplainRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.ExplainResponse, _abc.Awaitable[_scheduler_runs_pb2.ExplainResponse]]:
-        """Says for a task, or for every unfinished task of a run, why it is not running: the upstream, the limit
-        and who holds it, the pause, the time of the retry. Changes nothing; a repeat reads again.
-        Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
+        """Returns for a task, or for every unfinished task of a run, why it is not running: the upstream,
+        the limit and its holders, the pause, the time of the retry. Changes nothing; a repeat reads
+        again. Refuses with NOT_FOUND RUN_NOT_FOUND or TASK_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -481,9 +504,10 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.WatchRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_scheduler_runs_pb2.WatchRunResponse], _abc.AsyncIterator[_scheduler_runs_pb2.WatchRunResponse]]:
-        """Streams what changes in a run: first all that happened since the resume token, then as it happens, until
-        the run is terminal. States in between may be left out. Changes nothing; a repeat with the last token goes
-        on where it broke off. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE RESUME_TOKEN_EXPIRED.
+        """Streams the changes of a run: first all changes since the resume token, then new ones, until
+        the run is terminal. Intermediate states may be omitted. Changes nothing; a repeat with the
+        last token resumes where it was interrupted. Refuses with NOT_FOUND RUN_NOT_FOUND, OUT_OF_RANGE
+        RESUME_TOKEN_EXPIRED.
         """
 
     @_abc_1.abstractmethod
@@ -492,8 +516,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_runs_pb2.ListEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_runs_pb2.ListEventsResponse, _abc.Awaitable[_scheduler_runs_pb2.ListEventsResponse]]:
-        """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads ledger events of the workspace in the order of each shard. Changes nothing; a repeat
+        reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -502,9 +526,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_data_pb2.ListPartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_data_pb2.ListPartitionsResponse, _abc.Awaitable[_scheduler_data_pb2.ListPartitionsResponse]]:
-        """Reads what is known about the partitions of an asset, in their order. Changes nothing; a repeat reads
-        again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER, PARTITION_INVALID or
-        INVALID_PAGE_TOKEN.
+        """Reads the state of the partitions of an asset, in their order. Changes nothing; a repeat reads
+        again. Refuses with NOT_FOUND ASSET_NOT_FOUND, INVALID_ARGUMENT INVALID_FILTER,
+        PARTITION_INVALID or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -513,8 +537,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_data_pb2.GetPartitionSummaryRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_data_pb2.GetPartitionSummaryResponse, _abc.Awaitable[_scheduler_data_pb2.GetPartitionSummaryResponse]]:
-        """Counts the partitions of an asset by state, and names stretches of equal state. Changes nothing; a repeat
-        reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
+        """Counts the partitions of an asset by state, and names stretches of equal state. Changes
+        nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -523,9 +547,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_data_pb2.ListStalePartitionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_data_pb2.ListStalePartitionsResponse, _abc.Awaitable[_scheduler_data_pb2.ListStalePartitionsResponse]]:
-        """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat reads again.
-        Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or
-        ASSET_NOT_FOUND.
+        """Reads stale partitions of a selection of assets with their causes. Changes nothing; a repeat
+        reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or INVALID_PAGE_TOKEN, NOT_FOUND
+        DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
     @_abc_1.abstractmethod
@@ -544,9 +568,10 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_data_pb2.ResolveQuarantineRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_data_pb2.ResolveQuarantineResponse, _abc.Awaitable[_scheduler_data_pb2.ResolveQuarantineResponse]]:
-        """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is; rejected, it
-        is never read. A repeat with the same decision changes nothing more. Refuses with NOT_FOUND
-        MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED, ABORTED VERSION_CONFLICT.
+        """Decides about a quarantined version: approved, it is promoted, and read unless a newer one is;
+        rejected, it is never read. A repeat with the same decision has no further effect. Refuses with
+        NOT_FOUND MATERIALIZATION_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE unless QUARANTINED,
+        ABORTED VERSION_CONFLICT.
         """
 
     @_abc_1.abstractmethod
@@ -565,8 +590,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_data_pb2.ListRunKeyConflictsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_data_pb2.ListRunKeyConflictsResponse, _abc.Awaitable[_scheduler_data_pb2.ListRunKeyConflictsResponse]]:
-        """Reads requests that came under the key of another request and became no run, newest first. Changes
-        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads requests that came under the key of another request and became no run, newest first.
+        Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
+        INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -575,8 +601,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.ListProjectionsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ListProjectionsResponse, _abc.Awaitable[_scheduler_operations_pb2.ListProjectionsResponse]]:
-        """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a repeat
-        reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
+        """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a
+        repeat reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -585,9 +611,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.RebuildProjectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.RebuildProjectionResponse, _abc.Awaitable[_scheduler_operations_pb2.RebuildProjectionResponse]]:
-        """Folds a projection anew from the ledger beside the live one, compares, and puts it in its place.
-        A repeat of the request_id gets the first answer. Refuses with NOT_FOUND PROJECTION_NOT_FOUND,
-        FAILED_PRECONDITION REBUILD_RUNNING.
+        """Folds a projection again from the ledger next to the live one, compares them, and replaces the
+        live one. A repeat of the request_id returns the first response. Refuses with NOT_FOUND
+        PROJECTION_NOT_FOUND, FAILED_PRECONDITION REBUILD_RUNNING.
         """
 
     @_abc_1.abstractmethod
@@ -596,10 +622,10 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.VerifyProjectionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.VerifyProjectionResponse, _abc.Awaitable[_scheduler_operations_pb2.VerifyProjectionResponse]]:
-        """Folds a sample of runs from the ledger and compares what they left in the projection with the live rows. Changes
-        nothing; a repeat reads again. What happened under a run's name after it had ended, as a decision about its data or a
-        request under its key, is compared while the ledger knows its idempotency key, which is 7 days.
-        Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
+        """Folds a sample of runs from the ledger and compares the resulting rows with the live rows.
+        Changes nothing; a repeat reads again. Events of a run after its end, such as a decision about
+        its data or a request under its key, are compared while the ledger has their idempotency keys,
+        which is 7 days. Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
         """
 
     @_abc_1.abstractmethod
@@ -618,7 +644,7 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.AbortRebuildRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.AbortRebuildResponse, _abc.Awaitable[_scheduler_operations_pb2.AbortRebuildResponse]]:
-        """Gives up a rebuild and drops what it made; the live projection stays. A repeat changes nothing more.
+        """Aborts a rebuild and drops its rows; the live projection stays. A repeat has no further effect.
         Refuses with NOT_FOUND REBUILD_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it has ended.
         """
 
@@ -628,8 +654,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.ListPoisonMessagesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ListPoisonMessagesResponse, _abc.Awaitable[_scheduler_operations_pb2.ListPoisonMessagesResponse]]:
-        """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a repeat reads
-        again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
+        """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a
+        repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
         """
 
     @_abc_1.abstractmethod
@@ -638,8 +664,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.ReplayMessageRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ReplayMessageResponse, _abc.Awaitable[_scheduler_operations_pb2.ReplayMessageResponse]]:
-        """Gives a poison message to its consumer once more. A repeat of the request_id gets the first answer.
-        Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
+        """Delivers a poison message to its consumer again. A repeat of the request_id returns the first
+        response. Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
         """
 
     @_abc_1.abstractmethod
@@ -648,9 +674,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.ReportAttemptsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ReportAttemptsResponse, _abc.Awaitable[_scheduler_operations_pb2.ReportAttemptsResponse]]:
-        """Takes starts and outcomes of attempts, up to 256, for shards that the instance holds, and answers after they
-        are folded. A repeat is answered alike and changes nothing more.
-        Refuses single reports in the answer, those of shards it does not hold with NOT_HOLDER.
+        """Accepts starts and outcomes of attempts, up to 256, for shards that the instance holds, and
+        responds after they are folded. A repeat gets the same response and has no further effect.
+        Refuses single reports in the response, those of shards it does not hold with NOT_HOLDER.
         """
 
     @_abc_1.abstractmethod
@@ -659,9 +685,10 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_admission_pb2.AdmitRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_admission_pb2.AdmitResponse], _abc.AsyncIterator[_admission_pb2.AdmitResponse]]:
-        """Tells a dispatcher what is ready and live for the tenants it admits, in order, and takes its claims: each is
-        appended and folded, then answered. A repeat opens a further stream, which begins with snapshots; a claim
-        made twice is accepted once. Refuses single claims in the answers.
+        """Sends a dispatcher the ready tasks and live attempts of the tenants it admits, in order, and
+        accepts its claims: each is appended and folded, then answered. A repeat opens a further
+        stream, which begins with snapshots; a claim made twice is accepted once. Refuses single claims
+        in the results.
         """
 
     @_abc_1.abstractmethod
@@ -670,9 +697,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.ApplyEventsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.ApplyEventsResponse, _abc.Awaitable[_scheduler_operations_pb2.ApplyEventsResponse]]:
-        """Appends and folds events of another instance's calls, up to 256, for shards that the instance holds.
-        A repeat is answered alike and changes nothing more. Refuses single events in the answer, with NOT_HOLDER
-        those of shards that it does not hold.
+        """Appends and folds events of another instance's calls, up to 256, for shards that the instance
+        holds. A repeat gets the same response and has no further effect. Refuses single events in the
+        response, with NOT_HOLDER those of shards that it does not hold.
         """
 
     @_abc_1.abstractmethod
@@ -681,9 +708,9 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.HearRunRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_scheduler_operations_pb2.HearRunResponse], _abc.AsyncIterator[_scheduler_operations_pb2.HearRunResponse]]:
-        """Says whenever this very instance has folded something of a run, for another one at which the run is watched; a
-        first message says that it is heard from now on. Changes nothing; a repeat listens again. Refuses with NOT_FOUND
-        RUN_NOT_FOUND what is no id of a run.
+        """Notifies another instance, at which the run is watched, whenever this instance has folded an
+        event of the run; the first message confirms the subscription. Changes nothing; a repeat
+        subscribes again. Refuses with NOT_FOUND RUN_NOT_FOUND an id that is not the id of a run.
         """
 
     @_abc_1.abstractmethod
@@ -692,8 +719,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.CountRunsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.CountRunsResponse, _abc.Awaitable[_scheduler_operations_pb2.CountRunsResponse]]:
-        """Counts what a tenant uses of its limits on runs, as its rows stand. Changes nothing; a repeat counts again.
-        Refuses with UNAVAILABLE NOT_READY.
+        """Counts the usage of a tenant's limits on runs, from its rows. Changes nothing; a repeat counts
+        again. Refuses with UNAVAILABLE NOT_READY.
         """
 
     @_abc_1.abstractmethod
@@ -702,8 +729,8 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _scheduler_operations_pb2.CancelRunsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_scheduler_operations_pb2.CancelRunsResponse, _abc.Awaitable[_scheduler_operations_pb2.CancelRunsResponse]]:
-        """Cancels up to 256 runs on behalf of Servo itself, for a cancelled backfill for instance.
-        A repeat changes nothing more. Refuses single runs in the answer.
+        """Cancels up to 256 runs on behalf of Servo, for example because a backfill was cancelled. A
+        repeat has no further effect. Refuses single runs in the response.
         """
 
 def add_SchedulerServiceServicer_to_server(servicer: SchedulerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
