@@ -1,4 +1,4 @@
-//! Where to connect, as whom, and the generated clients on top.
+//! The connection settings, the credentials, and the generated clients.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Whom to trust. All certificates and keys are PEM.
+/// The certificate authority to trust. All certificates and keys are PEM.
 #[derive(Debug, Clone)]
 pub struct Tls {
     ca: String,
@@ -29,7 +29,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Servers must show a certificate of this authority.
+    /// Accepts servers with a certificate of this authority.
     pub fn new(ca: impl Into<String>) -> Tls {
         Tls {
             ca: ca.into(),
@@ -37,7 +37,7 @@ impl Tls {
         }
     }
 
-    /// The name in the server's certificate, when it is not the host of the address.
+    /// The name in the server's certificate, if it differs from the host of the address.
     #[must_use]
     pub fn server_name(self, name: impl Into<String>) -> Tls {
         Tls {
@@ -47,14 +47,14 @@ impl Tls {
     }
 }
 
-/// Who calls.
+/// The identity of the caller.
 #[derive(Clone)]
 pub enum Credentials {
-    /// For the gateway.
+    /// An API key, for the gateway.
     ApiKey(String),
-    /// For the gateway: an identity provider's token, fresh for every call.
+    /// A token of an identity provider, for the gateway; obtained for every call.
     Token(TokenSource),
-    /// For services themselves: a worker's own certificate, `spiffe://servo/worker/<tenant>`.
+    /// A worker's own certificate, `spiffe://servo/worker/<tenant>`, for direct calls to services.
     Certificate { certificate: String, key: String },
 }
 
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// A server and the way to it. Cheap to clone; all clones share one connection.
+/// A connection to a server. Cheap to clone; all clones share one connection.
 #[derive(Debug, Clone)]
 pub struct Client {
     address: String,
@@ -79,7 +79,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Checks what can be checked; the connection is made by the first call.
+    /// Validates the settings; the first call opens the connection.
     pub fn connect(address: &str, tls: &Tls, credentials: Credentials) -> Result<Client, Error> {
         let mut config = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(&tls.ca));
         if let Some(name) = &tls.server_name {
@@ -114,7 +114,7 @@ impl Client {
         })
     }
 
-    /// The same caller at another address.
+    /// A client with the same settings and credentials at another address.
     pub fn at(&self, address: &str) -> Result<Client, Error> {
         if address == self.address {
             return Ok(self.clone());
@@ -157,7 +157,7 @@ impl Client {
 
 fn bearer(key: &str) -> Result<HeaderValue, Error> {
     let mut value = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
-        Error::Config("the API key may hold visible ASCII characters only".to_owned())
+        Error::Config("the API key may contain only visible ASCII characters".to_owned())
     })?;
     value.set_sensitive(true);
     Ok(value)

@@ -1,4 +1,4 @@
-//! What generated clients call through: credentials, deadline, request id, repeats.
+//! The transport under the generated clients: credentials, deadline, request id, retries.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,17 +25,17 @@ const TRIES_MAX: u32 = 5;
 const DELAY_MIN: Duration = Duration::from_millis(50);
 const DELAY_MAX: Duration = Duration::from_secs(2);
 
-/// The way to one server, for generated clients. Cheap to clone.
+/// A connection to one server, for generated clients. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Connection {
     channel: Channel,
     authorization: Authorization,
 }
 
-/// What says who calls.
+/// The source of the `authorization` header.
 #[derive(Debug, Clone)]
 pub(crate) enum Authorization {
-    /// The certificate does.
+    /// No header: the client certificate identifies the caller.
     None,
     Fixed(HeaderValue),
     Fresh(TokenSource),
@@ -79,7 +79,7 @@ impl Service<Request<Body>> for Connection {
         let method = access::method_of(request.uri().path());
         match method {
             Some(method) if !method.client_streaming && !method.server_streaming => {
-                Box::pin(call_once_or_more(channel, request, method.idempotent))
+                Box::pin(call_with_retries(channel, request, method.idempotent))
             }
             _ => Box::pin(send(channel, request)),
         }
@@ -88,9 +88,9 @@ impl Service<Request<Body>> for Connection {
 
 type Outcome = Result<Response<Body>, Status>;
 
-/// One request, one answer. Repeated while the server did not take it, within the deadline, if a repeat does no
-/// harm: because the method says so, or because the request carries an id.
-async fn call_once_or_more(channel: Channel, request: Request<Body>, idempotent: bool) -> Outcome {
+/// A unary call. It is retried within the deadline while the server is unavailable, if a repeat is
+/// harmless: because the method is idempotent, or because the request has a request id.
+async fn call_with_retries(channel: Channel, request: Request<Body>, idempotent: bool) -> Outcome {
     let (mut head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
     let (body, has_id) = request_id::ensure(head.uri.path(), body);
@@ -102,16 +102,16 @@ async fn call_once_or_more(channel: Channel, request: Request<Body>, idempotent:
     let (mut delay, mut refusal) = (DELAY_MIN, None);
     for tries in 1.. {
         set_timeout(&mut head.headers, deadline);
-        let sent = send(channel.clone(), again(&head, &body));
-        // The channel counts from when it is connected.
+        let sent = send(channel.clone(), copy_request(&head, &body));
+        // A timeout of our own, because the channel counts only from the moment it is connected.
         let outcome = timeout_at(deadline, sent)
             .await
-            .unwrap_or_else(|_| Err(late()));
+            .unwrap_or_else(|_| Err(deadline_exceeded()));
         let unavailable = code_of(&outcome) == Some(Code::Unavailable);
         let pause = delay.mul_f64(rand::random_range(0.5..1.0));
         let time_left = deadline.saturating_duration_since(Instant::now());
         if !unavailable || !(idempotent || has_id) || tries == TRIES_MAX || time_left <= pause {
-            return more_telling(refusal, outcome);
+            return prefer_refusal(refusal, outcome);
         }
         refusal = Some(outcome);
         tokio::time::sleep(pause).await;
@@ -120,8 +120,9 @@ async fn call_once_or_more(channel: Channel, request: Request<Body>, idempotent:
     Err(Status::internal("tries are counted from one"))
 }
 
-/// Why a call was repeated says more than that there was no time for another answer.
-fn more_telling(refusal: Option<Outcome>, outcome: Outcome) -> Outcome {
+/// Returns the refusal that caused the retry rather than a timeout of the retry, because it is more
+/// informative.
+fn prefer_refusal(refusal: Option<Outcome>, outcome: Outcome) -> Outcome {
     match refusal {
         Some(refusal) if code_of(&outcome) == Some(Code::DeadlineExceeded) => refusal,
         _ => outcome,
@@ -134,7 +135,7 @@ async fn send(mut channel: Channel, request: Request<Body>) -> Result<Response<B
         let mut cause = std::error::Error::source(&error);
         while let Some(error) = cause {
             if error.is::<TimeoutExpired>() {
-                return late();
+                return deadline_exceeded();
             }
             text = format!("{text}: {error}");
             cause = error.source();
@@ -145,11 +146,11 @@ async fn send(mut channel: Channel, request: Request<Body>) -> Result<Response<B
     channel.call(request).await.map_err(unreachable)
 }
 
-fn late() -> Status {
-    Status::deadline_exceeded("there was no answer in time")
+fn deadline_exceeded() -> Status {
+    Status::deadline_exceeded("the server did not respond in time")
 }
 
-fn again(head: &http::request::Parts, body: &Bytes) -> Request<Body> {
+fn copy_request(head: &http::request::Parts, body: &Bytes) -> Request<Body> {
     Request::from_parts(head.clone(), Body::new(Full::new(body.clone())))
 }
 
@@ -173,7 +174,7 @@ fn set_timeout(headers: &mut http::HeaderMap, deadline: Instant) {
     }
 }
 
-/// A number of at most eight digits and a unit.
+/// Parses a number of at most eight digits and a unit.
 fn parse_timeout(text: &str) -> Option<Duration> {
     let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let number: u64 = number.parse().ok()?;
@@ -192,7 +193,7 @@ fn parse_timeout(text: &str) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn refused() -> Outcome {
+    fn refusal() -> Outcome {
         Err(Status::unavailable("Postgres is unavailable"))
     }
 
@@ -201,10 +202,16 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_ran_out_of_time_while_it_was_repeated_tells_why_it_was_repeated() {
-        let code = |refusal, outcome| code_of(&more_telling(refusal, outcome));
-        assert_eq!(code(Some(refused()), Err(late())), Some(Code::Unavailable));
-        assert_eq!(code(None, Err(late())), Some(Code::DeadlineExceeded));
-        assert_eq!(code(Some(refused()), answered()), Some(Code::NotFound));
+    fn timed_out_retry_returns_the_refusal_that_caused_it() {
+        let code = |refusal, outcome| code_of(&prefer_refusal(refusal, outcome));
+        assert_eq!(
+            code(Some(refusal()), Err(deadline_exceeded())),
+            Some(Code::Unavailable)
+        );
+        assert_eq!(
+            code(None, Err(deadline_exceeded())),
+            Some(Code::DeadlineExceeded)
+        );
+        assert_eq!(code(Some(refusal()), answered()), Some(Code::NotFound));
     }
 }

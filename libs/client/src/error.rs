@@ -1,4 +1,4 @@
-//! Why a call did not work out.
+//! The errors of a call.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,32 +11,32 @@ const DOMAIN: &str = "servo";
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The server said no.
+    /// The server refused the call.
     #[error("{message}")]
     Refused {
         code: Code,
-        /// From the closed list, when the server gave one.
+        /// The reason, if the server gave one.
         reason: Option<Reason>,
         message: String,
-        /// What is wrong with the request, field by field.
+        /// The faults of the request, by field.
         violations: Vec<Violation>,
-        /// When to try again.
+        /// When a retry may succeed.
         retry_after: Option<Duration>,
-        /// More about the reason, such as the limit that was met.
+        /// Further details of the reason, such as the limit that was reached.
         metadata: HashMap<String, String>,
     },
-    /// There is no server, or it went away.
+    /// The server cannot be reached, or the connection broke.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
-    /// What the client was given is wrong.
+    /// The settings or arguments of the client are invalid.
     #[error("{0}")]
     Config(String),
-    /// The server said something that cannot be.
-    #[error("the answer is not what was asked for: {0}")]
+    /// The response of the server is not valid.
+    #[error("the response is invalid: {0}")]
     Malformed(String),
 }
 
-/// A field and what is wrong with it.
+/// A field of the request and its fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub field: String,
@@ -87,8 +87,9 @@ impl From<Status> for Error {
     }
 }
 
-/// Whether there may be an answer later: no server can be reached, or none that can serve just now, or it went away while
-/// it spoke. What a server said itself has no error behind it.
+/// Whether a retry may succeed: the server cannot be reached, is temporarily unavailable, or the
+/// connection broke. A status with a source is an error of the connection, not a response of the
+/// server.
 pub(crate) fn is_broken(status: &Status) -> bool {
     status.code() == Code::Unavailable || std::error::Error::source(status).is_some()
 }

@@ -1,4 +1,4 @@
-//! Following a run: streams that go on where they broke off.
+//! Following a run: streams that resume after a broken connection.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use crate::error::{Error, is_broken};
 
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Of a stream that never began.
+/// Tries to open a stream that has not returned anything yet.
 const FIRST_TRIES: u32 = 5;
 
 impl Client {
-    /// What changes about a run, until it has ended. A connection that breaks is made again, and the stream goes on
-    /// behind the last message; a refusal ends it, and so does a server that was never there.
+    /// Streams the changes of a run until it has ended. A broken connection is reopened, and the
+    /// stream resumes after the last message. A refusal ends the stream, and so does a server that
+    /// cannot be reached in the first place.
     pub fn watch_run(
         &self,
         request: pb::WatchRunRequest,
@@ -24,7 +25,7 @@ impl Client {
         follow(self.clone(), request)
     }
 
-    /// What the tasks of a run wrote; over broken connections like [`Client::watch_run`].
+    /// Streams the log lines of a run's tasks; resumes like [`Client::watch_run`].
     pub fn tail_logs(
         &self,
         request: pb::TailLogsRequest,
@@ -33,7 +34,7 @@ impl Client {
     }
 }
 
-/// A request whose stream can be taken up again behind any of its messages.
+/// A request whose stream can be resumed after any of its messages.
 trait Resumable: Clone {
     type Message;
 
@@ -42,7 +43,7 @@ trait Resumable: Clone {
         client: &Client,
     ) -> impl Future<Output = Result<Response<Streaming<Self::Message>>, Status>> + Send;
 
-    fn go_on_behind(&mut self, message: &Self::Message);
+    fn resume_after(&mut self, message: &Self::Message);
 }
 
 impl Resumable for pb::WatchRunRequest {
@@ -52,7 +53,7 @@ impl Resumable for pb::WatchRunRequest {
         client.scheduler().watch_run(self).await
     }
 
-    fn go_on_behind(&mut self, message: &Self::Message) {
+    fn resume_after(&mut self, message: &Self::Message) {
         self.resume_token.clone_from(&message.resume_token);
     }
 }
@@ -64,7 +65,7 @@ impl Resumable for pb::TailLogsRequest {
         client.callback().tail_logs(self).await
     }
 
-    fn go_on_behind(&mut self, message: &Self::Message) {
+    fn resume_after(&mut self, message: &Self::Message) {
         self.resume_token.clone_from(&message.resume_token);
     }
 }
@@ -74,42 +75,43 @@ fn follow<R: Resumable>(
     request: R,
 ) -> impl Stream<Item = Result<R::Message, Error>> {
     let tries_left = Some(FIRST_TRIES);
-    let followed = Followed {
+    let followed = FollowedStream {
         client,
         request,
         stream: None,
         pause: PAUSE_MIN,
         tries_left,
-        over: false,
+        ended: false,
     };
     stream::unfold(followed, |mut followed| async move {
         let next = followed.next().await?;
-        followed.over |= next.is_err();
+        followed.ended |= next.is_err();
         Some((next, followed))
     })
 }
 
-struct Followed<R: Resumable> {
+struct FollowedStream<R: Resumable> {
     client: Client,
     request: R,
     stream: Option<Streaming<R::Message>>,
     pause: Duration,
-    /// `None` once something came: what was there is waited for.
+    /// `None` after the first message: from then on reconnecting is tried without limit.
     tries_left: Option<u32>,
-    over: bool,
+    ended: bool,
 }
 
-impl<R: Resumable> Followed<R> {
+impl<R: Resumable> FollowedStream<R> {
     async fn next(&mut self) -> Option<Result<R::Message, Error>> {
-        while !self.over {
+        while !self.ended {
             match self.read().await {
                 Ok(Some(message)) => {
-                    (self.pause, self.tries_left) = (PAUSE_MIN, None);
-                    self.request.go_on_behind(&message);
+                    self.pause = PAUSE_MIN;
+                    self.tries_left = None;
+                    self.request.resume_after(&message);
                     return Some(Ok(message));
                 }
                 Ok(None) => return None,
-                Err(status) if is_broken(&status) && self.may_try_again() => {
+                Err(status) if is_broken(&status) && self.may_retry() => {
                     self.stream = None;
                     tokio::time::sleep(self.pause).await;
                     self.pause = (self.pause * 2).min(PAUSE_MAX);
@@ -120,7 +122,7 @@ impl<R: Resumable> Followed<R> {
         None
     }
 
-    fn may_try_again(&mut self) -> bool {
+    fn may_retry(&mut self) -> bool {
         self.tries_left = self.tries_left.map(|left| left - 1);
         self.tries_left != Some(0)
     }

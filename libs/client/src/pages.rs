@@ -8,8 +8,8 @@ use tonic::Status;
 
 use crate::error::Error;
 
-/// Every entry of a list. `read` gets a page token (empty for the first page) and answers the page's entries and
-/// the next token (empty after the last page); pages are read as they are needed.
+/// Streams every entry of a list. `read` takes a page token (empty for the first page) and returns
+/// the page's entries and the next token (empty after the last page). Pages are read on demand.
 ///
 /// ```no_run
 /// # use servo_client::{Client, api, pages};
@@ -17,8 +17,9 @@ use crate::error::Error;
 /// pages(move |page_token| {
 ///     let mut dispatcher = client.dispatcher();
 ///     async move {
-///         let asked = api::ListWorkersRequest { tenant: "acme".into(), page_token, ..Default::default() };
-///         let page = dispatcher.list_workers(asked).await?.into_inner();
+///         let tenant = "acme".into();
+///         let request = api::ListWorkersRequest { tenant, page_token, ..Default::default() };
+///         let page = dispatcher.list_workers(request).await?.into_inner();
 ///         Ok((page.workers, page.next_page_token))
 ///     }
 /// })
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn entries_of_all_pages_come_in_order_and_an_error_ends_them() {
+    async fn entries_are_in_order_and_an_error_ends_the_stream() {
         let read = |token: String| async move {
             match token.as_str() {
                 "" => Ok((vec![1, 2], "a".to_owned())),

@@ -1,4 +1,4 @@
-//! Request ids for mutations that come without one, so that a repeat is recognised.
+//! Adds request ids to mutations without one, so that the server recognizes a repeat.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,10 +7,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use prost::encoding::{DecodeContext, WireType, decode_key, encode_key, encode_varint, skip_field};
 
 const FIELD: &str = "request_id";
-/// A flag and four bytes of length stand before a message.
+/// A gRPC message is preceded by a flag and four bytes of length.
 const PREFIX_BYTES: usize = 5;
 
-/// The framed message with a request id, and whether it has one now: not every method takes one.
+/// The framed message with a request id, and whether it has one; some methods do not take one.
 pub(crate) fn ensure(path: &str, framed: Bytes) -> (Bytes, bool) {
     let Some(&number) = NUMBERS.get(path) else {
         return (framed, false);
@@ -24,12 +24,12 @@ pub(crate) fn ensure(path: &str, framed: Bytes) -> (Bytes, bool) {
             with_field(&framed, number, &ulid::Ulid::generate().to_string()),
             true,
         ),
-        // Not for us to judge.
+        // A malformed message is left for the server to refuse.
         None => (framed, false),
     }
 }
 
-/// The number of the field in the requests of every method that has it.
+/// The number of the field, for every method whose request has it.
 static NUMBERS: LazyLock<HashMap<String, u32>> = LazyLock::new(|| {
     let methods = servo_proto::descriptors()
         .services()
@@ -55,7 +55,7 @@ fn has_field(mut message: &[u8], number: u32) -> Option<bool> {
     Some(false)
 }
 
-/// Fields may stand in any order, so a new one goes to the end.
+/// Appends the field, because the order of fields does not matter.
 fn with_field(framed: &[u8], number: u32, value: &str) -> Bytes {
     let mut message = BytesMut::from(&framed[PREFIX_BYTES..]);
     encode_key(number, WireType::LengthDelimited, &mut message);
@@ -85,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn a_mutation_gets_an_id_and_keeps_its_own() {
-        let asked = DrainWorkerRequest {
+    fn mutation_gets_a_request_id_or_keeps_its_own() {
+        let request = DrainWorkerRequest {
             tenant: "acme".into(),
             worker_id: "w".into(),
             ..Default::default()
         };
-        let (body, has_id) = ensure(DRAIN, framed(&asked));
+        let (body, has_id) = ensure(DRAIN, framed(&request));
         let sent = DrainWorkerRequest::decode(&body[PREFIX_BYTES..]).unwrap();
         assert!(has_id && sent.request_id.len() == 26);
         let length = u32::from_be_bytes(body[1..PREFIX_BYTES].try_into().unwrap());
@@ -101,18 +101,18 @@ mod tests {
                 request_id: String::new(),
                 ..sent
             },
-            asked
+            request
         );
 
         let own = framed(&DrainWorkerRequest {
             request_id: "mine".into(),
-            ..asked
+            ..request
         });
         assert_eq!(ensure(DRAIN, own.clone()), (own, true));
     }
 
     #[test]
-    fn a_read_has_none() {
+    fn read_gets_no_request_id() {
         let read = framed(&GetRunRequest {
             tenant: "acme".into(),
             ..Default::default()

@@ -1,4 +1,4 @@
-//! Tokens that live shortly, asked for before every call.
+//! Short-lived tokens, obtained before every call.
 
 use std::fmt;
 use std::io;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 use http::HeaderValue;
 use tonic::Status;
 
-/// Where fresh tokens come from: a function, or a file that somebody keeps fresh. It is asked on the caller's thread, so
-/// whatever takes long belongs behind a cache of its own.
+/// A source of tokens: a function, or a file that another process keeps up to date. It is called on
+/// the caller's thread, so a slow source needs its own cache.
 #[derive(Clone)]
 pub struct TokenSource(Arc<dyn Fn() -> io::Result<String> + Send + Sync>);
 
 impl TokenSource {
-    pub fn new(give: impl Fn() -> io::Result<String> + Send + Sync + 'static) -> TokenSource {
-        TokenSource(Arc::new(give))
+    pub fn new(source: impl Fn() -> io::Result<String> + Send + Sync + 'static) -> TokenSource {
+        TokenSource(Arc::new(source))
     }
 
     pub fn file(path: impl Into<PathBuf>) -> TokenSource {
@@ -23,14 +23,14 @@ impl TokenSource {
         TokenSource::new(move || std::fs::read_to_string(&path))
     }
 
-    /// What goes into the request, or the refusal that the server would give to a caller without credentials.
+    /// The header for the request, or the refusal that a caller without credentials gets.
     pub(crate) fn bearer(&self) -> Result<HeaderValue, Status> {
         let refused = |why: String| {
             Status::unauthenticated(format!("there is no token for this call: {why}"))
         };
         let token = (self.0)().map_err(|error| refused(error.to_string()))?;
         let mut value = HeaderValue::try_from(format!("Bearer {}", token.trim()))
-            .map_err(|_| refused("it holds more than visible ASCII characters".to_owned()))?;
+            .map_err(|_| refused("it may contain only visible ASCII characters".to_owned()))?;
         value.set_sensitive(true);
         Ok(value)
     }
@@ -52,17 +52,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_call_gets_a_token_of_its_own() {
+    fn every_call_gets_a_new_token() {
         let count = AtomicU32::new(0);
         let source =
             TokenSource::new(move || Ok(format!("t{}\n", count.fetch_add(1, Ordering::Relaxed))));
-        let given: Vec<HeaderValue> = (0..2).map(|_| source.bearer().unwrap()).collect();
-        assert_eq!(given, ["Bearer t0", "Bearer t1"]);
-        assert!(given[0].is_sensitive());
+        let tokens: Vec<HeaderValue> = (0..2).map(|_| source.bearer().unwrap()).collect();
+        assert_eq!(tokens, ["Bearer t0", "Bearer t1"]);
+        assert!(tokens[0].is_sensitive());
     }
 
     #[test]
-    fn without_a_token_the_call_is_refused_as_one_without_credentials() {
+    fn call_without_a_token_is_refused_as_unauthenticated() {
         for source in [
             TokenSource::file("/nowhere/token"),
             TokenSource::new(|| Ok("a\u{7}b".to_owned())),

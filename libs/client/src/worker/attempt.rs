@@ -1,4 +1,4 @@
-//! One attempt, as the handler sees it.
+//! ResponseFuture attempt, as the handler sees it.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -8,66 +8,70 @@ use std::time::Duration;
 use servo_proto::v1 as pb;
 use tokio_util::sync::CancellationToken;
 
-/// The work itself.
+/// Executes attempts.
 pub trait Handler: Send + Sync + 'static {
-    /// Runs one attempt to its end. It is dropped when the attempt must end before.
-    fn run(&self, attempt: Attempt) -> impl Future<Output = Done> + Send;
+    /// Runs one attempt to its end. The future is dropped when the attempt must end earlier.
+    fn run(&self, attempt: Attempt) -> impl Future<Output = AttemptOutcome> + Send;
 }
 
-/// How an attempt ended.
+/// The outcome of an attempt, as the handler returns it.
 #[derive(Debug, Clone, Default)]
-pub struct Done(pub(crate) pb::FinishAttemptRequest);
+pub struct AttemptOutcome(pub(crate) pb::FinishAttemptRequest);
 
-impl Done {
-    pub fn succeeded() -> Done {
-        Done::with(pb::Outcome::Succeeded)
+impl AttemptOutcome {
+    pub fn succeeded() -> AttemptOutcome {
+        AttemptOutcome::with(pb::Outcome::Succeeded)
     }
 
     /// User code decided that there is nothing to do.
-    pub fn skipped(reason: impl Into<String>) -> Done {
-        Done(pb::FinishAttemptRequest {
+    pub fn skipped(reason: impl Into<String>) -> AttemptOutcome {
+        AttemptOutcome(pb::FinishAttemptRequest {
             skip_reason: reason.into(),
-            ..Done::with(pb::Outcome::Skipped).0
+            ..AttemptOutcome::with(pb::Outcome::Skipped).0
         })
     }
 
-    pub fn failed(error: pb::TaskError) -> Done {
-        Done(pb::FinishAttemptRequest {
+    pub fn failed(error: pb::TaskError) -> AttemptOutcome {
+        AttemptOutcome(pb::FinishAttemptRequest {
             error: Some(error),
-            ..Done::with(pb::Outcome::Failed).0
+            ..AttemptOutcome::with(pb::Outcome::Failed).0
         })
     }
 
-    /// It was asked to stop, and did.
-    pub fn cancelled() -> Done {
-        Done::with(pb::Outcome::Cancelled)
+    /// The attempt was cancelled and has stopped.
+    pub fn cancelled() -> AttemptOutcome {
+        AttemptOutcome::with(pb::Outcome::Cancelled)
     }
 
-    /// Gives the attempt back: it is tried again, which counts as no failure.
-    pub fn interrupted() -> Done {
-        Done::with(pb::Outcome::Interrupted)
+    /// Gives the attempt back: the task is retried, and no failure is counted.
+    pub fn interrupted() -> AttemptOutcome {
+        AttemptOutcome::with(pb::Outcome::Interrupted)
     }
 
-    /// What was made, checked, used or found. Whose attempt it is, and how it ended, is not for this to say.
+    /// Adds details to the report, such as outputs, check results or metrics. The worker sets the
+    /// attempt's identity, and the outcome itself cannot be changed here.
     #[must_use]
-    pub fn reporting(mut self, report: impl FnOnce(&mut pb::FinishAttemptRequest)) -> Done {
+    pub fn with_report(
+        mut self,
+        report: impl FnOnce(&mut pb::FinishAttemptRequest),
+    ) -> AttemptOutcome {
         let outcome = self.0.outcome;
         report(&mut self.0);
         self.0.outcome = outcome;
         self
     }
 
-    pub(crate) fn failed_as(category: pb::ErrorCategory, message: &str) -> Done {
+    pub(crate) fn failed_as(category: pb::ErrorCategory, message: &str) -> AttemptOutcome {
         let error = pb::TaskError {
             category: category.into(),
             message: message.to_owned(),
             ..Default::default()
         };
-        Done::failed(error)
+        AttemptOutcome::failed(error)
     }
 
-    fn with(outcome: pb::Outcome) -> Done {
-        Done(pb::FinishAttemptRequest {
+    fn with(outcome: pb::Outcome) -> AttemptOutcome {
+        AttemptOutcome(pb::FinishAttemptRequest {
             outcome: outcome.into(),
             ..Default::default()
         })
@@ -84,11 +88,11 @@ pub(crate) struct Shared {
     pub(crate) session: Arc<str>,
     pub(crate) worker_id: Arc<str>,
     pub(crate) cancelled: CancellationToken,
-    /// The worker must leave: the attempt is given back.
+    /// Cancelled when the worker must stop: the attempt is given back.
     pub(crate) interrupted: CancellationToken,
-    pub(crate) silent: AtomicBool,
+    pub(crate) heartbeats_disabled: AtomicBool,
     progress_ppm: AtomicU32,
-    /// Presigned paths for beats and logs, as renewed last.
+    /// The presigned paths for heartbeats and logs, as renewed last.
     paths: Mutex<pb::RenewedPaths>,
     interval: Mutex<Duration>,
 }
@@ -106,7 +110,7 @@ impl Attempt {
             heartbeat: callbacks.heartbeat,
             logs: callbacks.logs,
         };
-        let said = envelope
+        let declared = envelope
             .heartbeat_interval
             .and_then(|interval| Duration::try_from(interval).ok());
         Attempt(Arc::new(Shared {
@@ -115,19 +119,19 @@ impl Attempt {
             worker_id,
             cancelled: CancellationToken::new(),
             interrupted,
-            silent: AtomicBool::new(false),
+            heartbeats_disabled: AtomicBool::new(false),
             progress_ppm: AtomicU32::new(u32::MAX),
             paths: Mutex::new(paths),
-            interval: Mutex::new(said.unwrap_or(interval)),
+            interval: Mutex::new(declared.unwrap_or(interval)),
         }))
     }
 
-    /// The work order.
+    /// The message that describes the task.
     pub fn envelope(&self) -> &pb::TaskEnvelope {
         &self.0.envelope
     }
 
-    /// The worker process.
+    /// The session of the worker process.
     pub fn session(&self) -> &str {
         &self.0.session
     }
@@ -136,7 +140,7 @@ impl Attempt {
         &self.0.worker_id
     }
 
-    /// Waits until the attempt is to stop. Handlers that last race their work against it.
+    /// Waits until the attempt is cancelled. A long-running handler races its work against this.
     pub async fn cancelled(&self) {
         self.0.cancelled.cancelled().await;
     }
@@ -145,31 +149,31 @@ impl Attempt {
         self.0.cancelled.is_cancelled()
     }
 
-    /// How far the work is, in millionths; the next beat tells it.
+    /// Sets the progress in millionths; the next heartbeat reports it.
     pub fn progress(&self, ppm: u32) {
         self.0
             .progress_ppm
             .store(ppm.min(1_000_000), Ordering::Relaxed);
     }
 
-    /// From now on the handler reports starts and beats by itself, or not at all.
-    pub fn stop_beating(&self) {
-        self.0.silent.store(true, Ordering::Relaxed);
+    /// From now on the handler reports starts and heartbeats itself, or not at all.
+    pub fn disable_heartbeats(&self) {
+        self.0.heartbeats_disabled.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn progress_ppm(&self) -> Option<u32> {
         Some(self.0.progress_ppm.load(Ordering::Relaxed)).filter(|ppm| *ppm != u32::MAX)
     }
 
-    pub(crate) fn beats(&self) -> bool {
-        !self.0.silent.load(Ordering::Relaxed)
+    pub(crate) fn sends_heartbeats(&self) -> bool {
+        !self.0.heartbeats_disabled.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn beat_path(&self) -> String {
+    pub(crate) fn heartbeat_path(&self) -> String {
         lock(&self.0.paths).heartbeat.clone()
     }
 
-    /// It lives as long as the attempt may, and longer.
+    /// This path outlives the attempt, so that a late outcome can still be delivered.
     pub(crate) fn finish_path(&self) -> &str {
         self.envelope()
             .callbacks
@@ -177,7 +181,8 @@ impl Attempt {
             .map_or("", |paths| &paths.finished)
     }
 
-    /// After which silence it counts as lost, as the envelope says it.
+    /// The time without a heartbeat after which the attempt counts as lost, as the envelope states
+    /// it.
     pub(crate) fn heartbeat_timeout(&self) -> Option<prost_types::Duration> {
         self.envelope()
             .timeouts
@@ -195,9 +200,10 @@ impl Attempt {
         }
     }
 
-    pub(crate) fn take_beat(&self, beat: pb::HeartbeatResponse) {
+    pub(crate) fn apply_heartbeat(&self, beat: pb::HeartbeatResponse) {
         self.renew(beat.renewed);
-        // It may ask for more beats, not for fewer: the envelope knows after which silence its asset counts as lost.
+        // The server may shorten the interval but not extend it, because the envelope knows the
+        // heartbeat timeout of its asset.
         if let Some(interval) = beat
             .interval
             .and_then(|interval| Duration::try_from(interval).ok())
@@ -221,35 +227,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_may_ask_for_more_beats_but_not_for_fewer() {
+    fn response_may_only_shorten_the_heartbeat_interval() {
         let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
         let envelope = pb::TaskEnvelope {
             heartbeat_interval: seconds(5),
             ..Default::default()
         };
-        let (nobody, token) = (Arc::from("x"), CancellationToken::new());
+        let (worker, token) = (Arc::from("x"), CancellationToken::new());
         let attempt = Attempt::new(
             envelope,
-            Arc::clone(&nobody),
-            nobody,
+            Arc::clone(&worker),
+            worker,
             token,
             Duration::from_secs(30),
         );
-        for (told, then) in [
+        for (sent, then) in [
             (seconds(30), 5),
             (seconds(0), 5),
             (None, 5),
             (seconds(2), 2),
             (seconds(30), 2),
         ] {
-            attempt.take_beat(pb::HeartbeatResponse {
-                interval: told,
+            attempt.apply_heartbeat(pb::HeartbeatResponse {
+                interval: sent,
                 ..Default::default()
             });
             assert_eq!(
                 attempt.interval(),
                 Duration::from_secs(then),
-                "after {told:?}"
+                "after {sent:?}"
             );
         }
     }

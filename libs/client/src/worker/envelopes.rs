@@ -1,4 +1,4 @@
-//! Envelopes at a worker's door: whether they were written for it, and whether they came before.
+//! Checks whether envelopes were signed for this worker and whether they were received before.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -9,12 +9,12 @@ use servo_proto::v1 as pb;
 use sha2::Sha256;
 use tracing::warn;
 
-/// Attempts remembered, so that an envelope that is sent again is not run again.
-const REMEMBERED_MAX: usize = 65_536;
-/// Unless the server says so.
-const BEAT_EVERY: Duration = Duration::from_secs(30);
+/// The number of remembered attempts; an envelope that is sent again is not run again.
+const SEEN_MAX: usize = 65_536;
+/// The heartbeat interval, unless the server sets another.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Opens envelopes that were written for this worker.
+/// Verifies and decodes envelopes for this worker.
 pub(super) struct Verify {
     pub(super) key: bytes::Bytes,
     pub(super) interval: Duration,
@@ -27,7 +27,7 @@ impl Verify {
             .and_then(|interval| Duration::try_from(interval).ok());
         Verify {
             key: registered.envelope_key.clone(),
-            interval: interval.unwrap_or(BEAT_EVERY),
+            interval: interval.unwrap_or(HEARTBEAT_INTERVAL),
         }
     }
 
@@ -37,17 +37,17 @@ impl Verify {
         if mac.verify_slice(&signed.signature).is_err() {
             warn!(
                 key_id = signed.key_id,
-                "an envelope has a wrong signature and is not run"
+                "ignoring an envelope with an invalid signature"
             );
             return None;
         }
         pb::TaskEnvelope::decode(&*signed.envelope)
-            .inspect_err(|error| warn!(%error, "an envelope cannot be read"))
+            .inspect_err(|error| warn!(%error, "ignoring an envelope that cannot be decoded"))
             .ok()
     }
 }
 
-/// The attempts of late.
+/// The most recent attempts.
 #[derive(Default)]
 pub(super) struct Seen {
     attempts: HashSet<String>,
@@ -60,7 +60,7 @@ impl Seen {
             return false;
         }
         self.order.push_back(attempt.to_owned());
-        if self.order.len() > REMEMBERED_MAX
+        if self.order.len() > SEEN_MAX
             && let Some(oldest) = self.order.pop_front()
         {
             self.attempts.remove(&oldest);

@@ -1,4 +1,4 @@
-//! What an attempt reads.
+//! The inputs of an attempt.
 
 use servo_proto::json::{self, BadJson};
 use servo_proto::v1 as pb;
@@ -9,18 +9,19 @@ use super::attempt::Attempt;
 /// Why the list of inputs cannot be read. The attempt fails with category INPUT.
 #[derive(Debug, thiserror::Error)]
 pub enum InputsError {
-    #[error("inputs at {0} cannot be read: only file:// is known here")]
+    #[error("inputs at {0} cannot be read: only file:// is supported")]
     UnknownScheme(String),
     #[error("inputs at {0} cannot be read: {1}")]
     Unreadable(String, std::io::Error),
-    #[error("inputs at {0} are not those that the envelope was written for")]
+    #[error("inputs at {0} do not match the digest in the envelope")]
     WrongDigest(String),
     #[error("inputs at {0} are malformed: {1}")]
     Malformed(String, String),
 }
 
 impl Attempt {
-    /// The versions to read: from the envelope, or from where it says when they are many.
+    /// The versions to read: from the envelope, or from the file that it refers to when there are
+    /// many.
     pub async fn inputs(&self) -> Result<Vec<pb::ResolvedInput>, InputsError> {
         let envelope = self.envelope();
         let uri = &envelope.inputs_uri;
@@ -64,7 +65,7 @@ mod tests {
     const DIGEST: &str = "b922dd670125a540d3ad11b71a52d05a4bde1c339d2089f29aa04db3ce7f42a4";
 
     #[test]
-    fn a_list_is_read_when_it_is_the_one_that_was_written() {
+    fn input_list_must_match_its_digest() {
         let inputs = read(format!("{LINE}\n").as_bytes(), DIGEST, "file:///list").unwrap();
         assert_eq!(inputs.len(), 1);
         assert_eq!(

@@ -1,15 +1,15 @@
-//! A worker: pulls envelopes, runs a handler for each, and reports what came of it.
+//! A worker: pulls envelopes, runs a handler for each, and reports the outcome.
 //!
 //! ```no_run
-//! use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
+//! use servo_client::worker::{Attempt, AttemptOutcome, Handler, Worker, WorkerConfig};
 //! # use servo_client::{Client, api};
 //!
 //! struct Greet;
 //!
 //! impl Handler for Greet {
-//!     async fn run(&self, attempt: Attempt) -> Done {
+//!     async fn run(&self, attempt: Attempt) -> AttemptOutcome {
 //!         println!("hello from {}", attempt.envelope().task_key);
-//!         Done::succeeded()
+//!         AttemptOutcome::succeeded()
 //!     }
 //! }
 //!
@@ -20,22 +20,23 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The hand-over is the start: a handler begins when its envelope arrives. A start is only reported for attempts
-//! that last, beats follow, and outcomes are sent again until they are accepted or refused for good.
+//! A handler begins as soon as its envelope arrives, because receiving the envelope grants the
+//! start. A start is reported only for attempts that last; heartbeats follow, and outcomes are sent
+//! again until they are accepted or finally refused.
 //!
-//! A [`PushWorker`] listens instead of asking: an envelope that is pushed to it is an invitation, and its handler begins
-//! when Servo has answered that the attempt may start.
+//! A [`PushWorker`] listens for envelopes instead of pulling them. A pushed envelope is an offer:
+//! the handler begins only after Servo has confirmed that the attempt may start.
 
 mod attempt;
-mod bare;
 mod envelopes;
 mod inputs;
 mod pull;
 mod push;
+mod reduced_outcome;
 mod reports;
 mod run;
 
-pub use attempt::{Attempt, Done, Handler};
+pub use attempt::{Attempt, AttemptOutcome, Handler};
 pub use inputs::InputsError;
 pub use pull::{Worker, WorkerConfig, WorkerHandle};
 pub use push::PushWorker;

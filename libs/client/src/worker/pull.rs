@@ -1,12 +1,12 @@
-//! Registering, pulling with credits, and leaving.
+//! The pull worker: registration, pulling with credits, and draining.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use servo_proto::v1 as pb;
-use servo_proto::v1::pull_tasks_request::Message as Say;
-use servo_proto::v1::pull_tasks_response::Message as Told;
+use servo_proto::v1::pull_tasks_request::Message as Outbound;
+use servo_proto::v1::pull_tasks_response::Message as Inbound;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -20,28 +20,28 @@ use super::run;
 use crate::client::Client;
 use crate::error::{Error, Reason};
 
-/// Outcomes without an answer above which no more work is taken.
+/// At this many unanswered reports the worker takes no more attempts.
 const REPORTS_OPEN_MAX: usize = 4_096;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// A sign of life on a silent stream.
-const ALIVE_EVERY: Duration = Duration::from_secs(10);
+/// How often an idle stream is kept keepalive.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const RENEW_AHEAD: Duration = Duration::from_secs(60);
-/// How long attempts may take to end when the worker is told to leave.
-const LEAVE_GRACE: Duration = Duration::from_secs(30);
+/// How long attempts may take to end when the worker is drained.
+const DRAIN_GRACE: Duration = Duration::from_secs(30);
 
-/// Whose worker it is, and what it offers.
+/// The identity and the capabilities of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     pub(super) tenant: String,
     pub(super) info: pb::WorkerInfo,
     pub(super) worker_id: String,
-    pub(super) leave_grace: Duration,
+    pub(super) drain_grace: Duration,
     pub(super) callbacks: Vec<Client>,
 }
 
 impl WorkerConfig {
-    /// A worker with a new id. The tenant `-` serves everybody, where an operator allows it.
+    /// A worker with a new id. The tenant `-` serves all tenants, if an operator allows it.
     pub fn new(tenant: impl Into<String>, info: pb::WorkerInfo) -> WorkerConfig {
         let worker_id = ulid::Ulid::generate().to_string();
         let callbacks = Vec::new();
@@ -49,12 +49,12 @@ impl WorkerConfig {
             tenant: tenant.into(),
             info,
             worker_id,
-            leave_grace: LEAVE_GRACE,
+            drain_grace: DRAIN_GRACE,
             callbacks,
         }
     }
 
-    /// A worker that comes back keeps its id.
+    /// Sets the worker id, for a worker that keeps its id across restarts.
     #[must_use]
     pub fn worker_id(self, id: impl Into<String>) -> WorkerConfig {
         WorkerConfig {
@@ -64,21 +64,21 @@ impl WorkerConfig {
     }
 
     #[must_use]
-    pub fn leave_grace(self, grace: Duration) -> WorkerConfig {
+    pub fn drain_grace(self, grace: Duration) -> WorkerConfig {
         WorkerConfig {
-            leave_grace: grace,
+            drain_grace: grace,
             ..self
         }
     }
 
-    /// Another instance of the callback service, to report to when the one before does not answer.
+    /// Adds another instance of the callback service, used when the previous one does not respond.
     #[must_use]
-    pub fn also_report_to(mut self, callback: Client) -> WorkerConfig {
+    pub fn fallback_callback(mut self, callback: Client) -> WorkerConfig {
         self.callbacks.push(callback);
         self
     }
 
-    /// The way of reports to `first` and to whoever stands in for it.
+    /// Starts the reports to `first`, with the configured fallbacks.
     pub(super) fn reports(&self, first: Client) -> Reports {
         let callbacks = std::iter::once(first)
             .chain(self.callbacks.iter().cloned())
@@ -105,15 +105,15 @@ impl WorkerConfig {
     }
 }
 
-/// A worker process. One handler runs all its attempts.
+/// A worker process. ResponseFuture handler runs all its attempts.
 pub struct Worker<H> {
     dispatcher: Client,
     config: WorkerConfig,
     session: Arc<str>,
     handler: Arc<H>,
     reports: Reports,
-    leave: CancellationToken,
-    /// Gives back everything that runs.
+    drain: CancellationToken,
+    /// Cancelled to give back all running attempts.
     interrupt: CancellationToken,
     running: HashMap<String, Attempt>,
     ended: (
@@ -123,29 +123,30 @@ pub struct Worker<H> {
     seen: Seen,
 }
 
-/// Tells a worker to leave.
+/// Stops a worker from outside.
 #[derive(Debug, Clone)]
 pub struct WorkerHandle {
-    pub(super) leave: CancellationToken,
+    pub(super) drain: CancellationToken,
 }
 
 impl WorkerHandle {
-    /// Take nothing more, finish what runs, leave.
-    pub fn leave(&self) {
-        self.leave.cancel();
+    /// Takes no more attempts, finishes the running ones, and then stops.
+    pub fn drain(&self) {
+        self.drain.cancel();
     }
 }
 
 /// Why a stream of envelopes ended.
 enum End {
-    /// Connect again, after a new registration.
-    Again,
-    /// It left.
-    Left,
+    /// Register again and reconnect.
+    Reconnect,
+    /// The worker has been drained.
+    Drained,
 }
 
 impl<H: Handler> Worker<H> {
-    /// Through the gateway both clients are the same; directly they are the two services.
+    /// Through the gateway both clients are the same; without it they are clients of the two
+    /// services.
     pub fn new(
         dispatcher: Client,
         callback: Client,
@@ -159,7 +160,7 @@ impl<H: Handler> Worker<H> {
             session: ulid::Ulid::generate().to_string().into(),
             handler: Arc::new(handler),
             reports,
-            leave: CancellationToken::new(),
+            drain: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             running: HashMap::new(),
             ended: mpsc::unbounded_channel(),
@@ -169,7 +170,7 @@ impl<H: Handler> Worker<H> {
 
     pub fn handle(&self) -> WorkerHandle {
         WorkerHandle {
-            leave: self.leave.clone(),
+            drain: self.drain.clone(),
         }
     }
 
@@ -177,21 +178,22 @@ impl<H: Handler> Worker<H> {
         &self.session
     }
 
-    /// Works until it is told to leave. Ends with an error only when the server refuses the worker for good.
+    /// Works until it is drained. Fails only when the server finally refuses the worker.
     pub async fn run(mut self) -> Result<(), Error> {
         let mut pause = PAUSE_MIN;
         loop {
             let begun = tokio::time::Instant::now();
             let ended = self.serve().await;
             match ended {
-                // What was reported must arrive; the server may be away for a while.
-                Ok(End::Left) => {
-                    self.reports.below(1).await;
+                // Waits until all reports are delivered, because the server may be unavailable for
+                // a while.
+                Ok(End::Drained) => {
+                    self.reports.wait_below(1).await;
                     return Ok(());
                 }
-                Ok(End::Again) => {}
+                Ok(End::Reconnect) => {}
                 Err(status) if is_final(&status) => return Err(status.into()),
-                Err(status) => debug!(%status, "the stream of envelopes broke"),
+                Err(status) => debug!(%status, "the envelope stream broke; reconnecting"),
             }
             pause = if begun.elapsed() > PAUSE_MAX {
                 PAUSE_MIN
@@ -199,15 +201,15 @@ impl<H: Handler> Worker<H> {
                 (pause * 2).min(PAUSE_MAX)
             };
             let pause = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0)));
-            self.leave.run_until_cancelled(pause).await;
+            self.drain.run_until_cancelled(pause).await;
         }
     }
 
-    /// Registers, connects where it is told to, and works until that ends.
+    /// Registers, connects to the assigned dispatcher, and works until the stream ends.
     async fn serve(&mut self) -> Result<End, Status> {
-        let leave = self.leave.clone();
-        let Some(registered) = leave.run_until_cancelled(self.register()).await else {
-            return Ok(self.leave_unheard().await);
+        let drain = self.drain.clone();
+        let Some(registered) = drain.run_until_cancelled(self.register()).await else {
+            return Ok(self.drain_without_stream().await);
         };
         let registered = registered?;
         let client = match registered.address.as_str() {
@@ -218,7 +220,7 @@ impl<H: Handler> Worker<H> {
                 .map_err(|error| Status::invalid_argument(error.to_string()))?,
         };
         let (requests, outgoing) = mpsc::unbounded_channel();
-        self.note_ended();
+        self.remove_ended();
         let free = (self.config.info.slots as usize).saturating_sub(self.running.len());
         let open = pb::PullOpen {
             session: self.session.to_string(),
@@ -230,86 +232,88 @@ impl<H: Handler> Worker<H> {
             tenant: self.config.tenant.clone(),
             worker_id: self.config.worker_id.clone(),
         };
-        stream.say(Say::Open(open));
+        stream.send(Outbound::Open(open));
         let mut dispatcher = client.dispatcher();
         let opening = dispatcher.pull_tasks(UnboundedReceiverStream::new(outgoing));
-        let Some(opened) = leave.run_until_cancelled(opening).await else {
-            return Ok(self.leave_unheard().await);
+        let Some(opened) = drain.run_until_cancelled(opening).await else {
+            return Ok(self.drain_without_stream().await);
         };
-        let mut told = opened
-            .map_err(|status| elsewhere(&registered, status))?
+        let mut responses = opened
+            .map_err(|status| retry_if_moved(&registered, status))?
             .into_inner();
-        let left = self.pull(&registered, &stream, &mut told).await?;
+        let left = self.pull(&registered, &stream, &mut responses).await?;
         let Some((grace, comment)) = left else {
-            return Ok(End::Again);
+            return Ok(End::Reconnect);
         };
-        stream.say(Say::Leave(pb::PullLeave {
+        stream.send(Outbound::Leave(pb::PullLeave {
             comment: comment.to_owned(),
         }));
-        self.finish_running(grace, Some(&mut told)).await;
-        // The server ends the stream when it has noted that we are gone.
+        self.finish_running(grace, Some(&mut responses)).await;
+        // The server ends the stream when it has recorded the departure.
         drop(stream);
         let _ = tokio::time::timeout(PAUSE_MAX, async {
-            while let Ok(Some(_)) = told.message().await {}
+            while let Ok(Some(_)) = responses.message().await {}
         })
         .await;
-        Ok(End::Left)
+        Ok(End::Drained)
     }
 
-    /// Told to leave while there is no stream to say so on.
-    async fn leave_unheard(&mut self) -> End {
-        self.finish_running(self.config.leave_grace, None).await;
-        End::Left
+    /// Drains while there is no stream to announce it on.
+    async fn drain_without_stream(&mut self) -> End {
+        self.finish_running(self.config.drain_grace, None).await;
+        End::Drained
     }
 
     async fn register(&self) -> Result<pb::RegisterWorkerResponse, Status> {
         self.config.register(&self.dispatcher, &self.session).await
     }
 
-    /// Works until the stream ends, or until it is time to leave: within which grace, and why.
+    /// Works until the stream ends (`None`), or until the worker must drain: returns the grace
+    /// period and the reason.
     async fn pull(
         &mut self,
         registered: &pb::RegisterWorkerResponse,
         stream: &Outgoing,
-        told: &mut Streaming<pb::PullTasksResponse>,
+        responses: &mut Streaming<pb::PullTasksResponse>,
     ) -> Result<Option<(Duration, &'static str)>, Status> {
         let verify = Verify::new(registered);
         let renew = tokio::time::sleep(until_renewal(registered));
-        let mut alive = tokio::time::interval(ALIVE_EVERY);
+        let mut keepalive = tokio::time::interval(KEEPALIVE_INTERVAL);
         tokio::pin!(renew);
-        let leave = self.leave.clone();
+        let drain = self.drain.clone();
         let mut ended = Vec::new();
         loop {
             tokio::select! {
                 count = self.ended.1.recv_many(&mut ended, usize::MAX) => {
                     ended.drain(..).for_each(|attempt| { self.running.remove(&attempt); });
-                    self.reports.below(REPORTS_OPEN_MAX).await;
+                    self.reports.wait_below(REPORTS_OPEN_MAX).await;
                     stream.grant(count);
                 }
-                told = told.message() => match told?.and_then(|told| told.message) {
-                    Some(Told::Envelopes(batch)) => stream.grant(self.start_all(batch, &verify)),
-                    Some(Told::Cancels(cancels)) => self.cancel(&cancels),
-                    Some(Told::Drain(drain)) => return Ok(Some((grace_of(&drain), "told to drain"))),
-                    Some(Told::Moved(_)) | None => return Ok(None),
-                    Some(Told::Idle(_)) => {}
+                response = responses.message() => match response?.and_then(|response| response.message) {
+                    Some(Inbound::Envelopes(batch)) => stream.grant(self.start_all(batch, &verify)),
+                    Some(Inbound::Cancels(cancels)) => self.cancel(&cancels),
+                    Some(Inbound::Drain(drain)) => return Ok(Some((grace_of(&drain), "drained by the dispatcher"))),
+                    Some(Inbound::Moved(_)) | None => return Ok(None),
+                    Some(Inbound::Idle(_)) => {}
                 },
                 () = &mut renew => {
                     let again = self.register().await?;
                     renew.set(tokio::time::sleep(until_renewal(&again)));
                 }
-                _ = alive.tick() => stream.say(Say::Credits(pb::PullCredits { count: 0 })),
-                () = leave.cancelled() => return Ok(Some((self.config.leave_grace, "the process ends"))),
+                _ = keepalive.tick() => stream.send(Outbound::Credits(pb::PullCredits { count: 0 })),
+                () = drain.cancelled() => return Ok(Some((self.config.drain_grace, "the process ends"))),
             }
         }
     }
 
-    /// Answers how many of them were not taken, whose credits are granted again.
+    /// Starts attempts and returns how many envelopes were not accepted; their credits are granted
+    /// again.
     fn start_all(&mut self, batch: pb::EnvelopeBatch, verify: &Verify) -> usize {
         let refused = batch
             .envelopes
             .iter()
             .filter(|signed| !self.start(signed, verify));
-        // Counting drives the starting.
+        // `count` drives the lazy iterator and thereby starts the attempts.
         refused.count()
     }
 
@@ -352,46 +356,47 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    fn note_ended(&mut self) {
+    fn remove_ended(&mut self) {
         while let Ok(attempt) = self.ended.1.try_recv() {
             self.running.remove(&attempt);
         }
     }
 
-    /// Waits until nothing runs; after the grace the rest is given back. What is told meanwhile still counts.
+    /// Waits until no attempt runs; after the grace period the rest is given back. Cancels that
+    /// arrive in this time are applied.
     async fn finish_running(
         &mut self,
         grace: Duration,
-        mut told: Option<&mut Streaming<pb::PullTasksResponse>>,
+        mut responses: Option<&mut Streaming<pb::PullTasksResponse>>,
     ) {
-        info!(running = self.running.len(), ?grace, "leaving");
-        let cut_off = tokio::time::sleep(grace);
-        tokio::pin!(cut_off);
-        self.note_ended();
+        info!(running = self.running.len(), ?grace, "draining");
+        let grace_over = tokio::time::sleep(grace);
+        tokio::pin!(grace_over);
+        self.remove_ended();
         while !self.running.is_empty() {
             tokio::select! {
-                () = &mut cut_off, if !self.interrupt.is_cancelled() => self.interrupt.cancel(),
+                () = &mut grace_over, if !self.interrupt.is_cancelled() => self.interrupt.cancel(),
                 Some(attempt) = self.ended.1.recv() => { self.running.remove(&attempt); }
-                message = next(&mut told) => match message {
-                    Some(Told::Cancels(cancels)) => self.cancel(&cancels),
-                    Some(Told::Drain(drain)) if drain.kill => self.interrupt.cancel(),
+                message = next(&mut responses) => match message {
+                    Some(Inbound::Cancels(cancels)) => self.cancel(&cancels),
+                    Some(Inbound::Drain(drain)) if drain.kill => self.interrupt.cancel(),
                     Some(_) => {}
-                    None => told = None,
+                    None => responses = None,
                 },
             }
         }
     }
 }
 
-/// The next message; never, without a stream.
-async fn next(told: &mut Option<&mut Streaming<pb::PullTasksResponse>>) -> Option<Told> {
-    match told {
-        Some(told) => told.message().await.ok().flatten()?.message,
+/// The next message; without a stream it never resolves.
+async fn next(responses: &mut Option<&mut Streaming<pb::PullTasksResponse>>) -> Option<Inbound> {
+    match responses {
+        Some(responses) => responses.message().await.ok().flatten()?.message,
         None => std::future::pending().await,
     }
 }
 
-/// What a worker says.
+/// The sending half of the stream.
 struct Outgoing {
     requests: mpsc::UnboundedSender<pb::PullTasksRequest>,
     tenant: String,
@@ -399,9 +404,9 @@ struct Outgoing {
 }
 
 impl Outgoing {
-    fn say(&self, message: Say) {
+    fn send(&self, message: Outbound) {
         let (tenant, worker_id) = (self.tenant.clone(), self.worker_id.clone());
-        // A stream that is gone is noticed by reading it.
+        // A closed stream is detected by reading from it.
         let _ = self.requests.send(pb::PullTasksRequest {
             tenant,
             worker_id,
@@ -411,7 +416,7 @@ impl Outgoing {
 
     fn grant(&self, count: usize) {
         if count > 0 {
-            self.say(Say::Credits(pb::PullCredits {
+            self.send(Outbound::Credits(pb::PullCredits {
                 count: u32::try_from(count).unwrap_or(u32::MAX),
             }));
         }
@@ -439,8 +444,9 @@ pub(super) fn until_renewal(registered: &pb::RegisterWorkerResponse) -> Duration
     left.saturating_sub(RENEW_AHEAD).max(PAUSE_MAX)
 }
 
-/// Where a dispatcher was until a moment ago another service may stand by now; who registers again learns better.
-fn elsewhere(registered: &pb::RegisterWorkerResponse, status: Status) -> Status {
+/// The address of a dispatcher may belong to another service by now; a new registration returns the
+/// right address.
+fn retry_if_moved(registered: &pb::RegisterWorkerResponse, status: Status) -> Status {
     match status.code() {
         Code::Unimplemented if !registered.address.is_empty() => {
             Status::unavailable(status.message())
@@ -449,14 +455,14 @@ fn elsewhere(registered: &pb::RegisterWorkerResponse, status: Status) -> Status 
     }
 }
 
-/// Whether repeating cannot help.
+/// Whether a repeat cannot succeed.
 pub(super) fn is_final(status: &Status) -> bool {
-    let told_to_leave = Error::from(status.clone()).reason() == Some(Reason::InvalidState);
+    let must_stop = Error::from(status.clone()).reason() == Some(Reason::InvalidState);
     let codes = [
         Code::Unauthenticated,
         Code::PermissionDenied,
         Code::InvalidArgument,
         Code::Unimplemented,
     ];
-    told_to_leave || codes.contains(&status.code())
+    must_stop || codes.contains(&status.code())
 }

@@ -1,4 +1,4 @@
-//! A worker that listens: envelopes are pushed to it, and it asks before it starts.
+//! A worker that receives envelopes over HTTP and confirms each start with the server.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -30,19 +30,21 @@ use super::run;
 use crate::client::Client;
 use crate::error::Error;
 
-/// An envelope and what HTTP puts around it.
+/// An envelope with its HTTP overhead.
 const BODY_BYTES_MAX: usize = 128 << 10;
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long the question whether an attempt may start is repeated; later the server has given it to somebody else.
-const START_PATIENCE: Duration = Duration::from_secs(20);
+/// How long the request to start an attempt is repeated; after that the server has given it to
+/// another worker.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 const PRESIGNED: &str = "servo-presigned";
 
-/// A worker process that is pushed to. `push_url` of its configuration must lead to its listener.
+/// A worker process that envelopes are pushed to. The `push_url` of its configuration must lead to
+/// its listener.
 pub struct PushWorker<H> {
     dispatcher: Client,
     config: WorkerConfig,
     tls: Option<TlsAcceptor>,
-    leave: CancellationToken,
+    drain: CancellationToken,
     shared: Arc<Shared<H>>,
 }
 
@@ -53,10 +55,10 @@ struct Shared<H> {
     slots: usize,
     handler: Arc<H>,
     reports: Reports,
-    leave: CancellationToken,
+    drain: CancellationToken,
     interrupt: CancellationToken,
     state: Mutex<State>,
-    /// Rings when an attempt ended.
+    /// Notified when an attempt has ended.
     ended: Notify,
 }
 
@@ -68,7 +70,8 @@ struct State {
 }
 
 impl<H: Handler> PushWorker<H> {
-    /// Through the gateway both clients are the same; directly they are the two services.
+    /// Through the gateway both clients are the same; without it they are clients of the two
+    /// services.
     pub fn new(
         dispatcher: Client,
         callback: Client,
@@ -76,7 +79,7 @@ impl<H: Handler> PushWorker<H> {
         handler: H,
     ) -> PushWorker<H> {
         let reports = config.reports(callback.clone());
-        let leave = CancellationToken::new();
+        let drain = CancellationToken::new();
         let shared = Shared {
             callback,
             session: ulid::Ulid::generate().to_string().into(),
@@ -84,7 +87,7 @@ impl<H: Handler> PushWorker<H> {
             slots: config.info.slots as usize,
             handler: Arc::new(handler),
             reports,
-            leave: leave.clone(),
+            drain: drain.clone(),
             interrupt: CancellationToken::new(),
             state: Mutex::default(),
             ended: Notify::new(),
@@ -93,12 +96,12 @@ impl<H: Handler> PushWorker<H> {
             dispatcher,
             config,
             tls: None,
-            leave,
+            drain,
             shared: Arc::new(shared),
         }
     }
 
-    /// Listens by TLS, for a `push_url` that begins with `https://`.
+    /// Listens with TLS, for a `push_url` that begins with `https://`.
     #[must_use]
     pub fn tls(self, config: rustls::ServerConfig) -> PushWorker<H> {
         PushWorker {
@@ -109,7 +112,7 @@ impl<H: Handler> PushWorker<H> {
 
     pub fn handle(&self) -> WorkerHandle {
         WorkerHandle {
-            leave: self.leave.clone(),
+            drain: self.drain.clone(),
         }
     }
 
@@ -117,19 +120,19 @@ impl<H: Handler> PushWorker<H> {
         &self.shared.session
     }
 
-    /// Works until it is told to leave. Ends with an error only when the server refuses the worker for good.
+    /// Works until it is drained. Fails only when the server finally refuses the worker.
     pub async fn run(self, listener: TcpListener) -> Result<(), Error> {
         let accepting = tokio::spawn(accept(self.shared.clone(), listener, self.tls.clone()));
         let refused = self.stay_registered().await;
         self.finish_running().await;
-        self.shared.reports.below(1).await;
+        self.shared.reports.wait_below(1).await;
         accepting.abort();
         refused
     }
 
-    /// Registers, and again in time, until it leaves.
+    /// Registers and renews the registration until the worker is drained.
     async fn stay_registered(&self) -> Result<(), Error> {
-        while !self.leave.is_cancelled() {
+        while !self.drain.is_cancelled() {
             let wait = match self
                 .config
                 .register(&self.dispatcher, &self.shared.session)
@@ -142,22 +145,22 @@ impl<H: Handler> PushWorker<H> {
                 }
                 Err(status) if is_final(&status) => return Err(status.into()),
                 Err(status) => {
-                    debug!(%status, "not registered");
+                    debug!(%status, "failed to register the worker; retrying");
                     PAUSE
                 }
             };
-            self.leave
+            self.drain
                 .run_until_cancelled(tokio::time::sleep(wait))
                 .await;
         }
         Ok(())
     }
 
-    /// After the grace what still runs is given back.
+    /// Waits for the running attempts, and gives back those that outlast the grace period.
     async fn finish_running(&self) {
-        info!(running = self.shared.state().running.len(), "leaving");
-        let cut_off = tokio::time::sleep(self.config.leave_grace);
-        tokio::pin!(cut_off);
+        info!(running = self.shared.state().running.len(), "draining");
+        let grace_over = tokio::time::sleep(self.config.drain_grace);
+        tokio::pin!(grace_over);
         loop {
             let ended = self.shared.ended.notified();
             if self.shared.state().running.is_empty() {
@@ -165,7 +168,7 @@ impl<H: Handler> PushWorker<H> {
             }
             tokio::select! {
                 () = ended => {}
-                () = &mut cut_off, if !self.shared.interrupt.is_cancelled() => self.shared.interrupt.cancel(),
+                () = &mut grace_over, if !self.shared.interrupt.is_cancelled() => self.shared.interrupt.cancel(),
             }
         }
     }
@@ -179,17 +182,21 @@ async fn accept<H: Handler>(
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(greet(shared.clone(), stream, tls.clone()));
+                tokio::spawn(accept_tls(shared.clone(), stream, tls.clone()));
             }
             Err(error) => {
-                debug!(%error, "a connection could not be accepted");
+                debug!(%error, "failed to accept a connection");
                 tokio::time::sleep(PAUSE).await;
             }
         }
     }
 }
 
-async fn greet<H: Handler>(shared: Arc<Shared<H>>, stream: TcpStream, tls: Option<TlsAcceptor>) {
+async fn accept_tls<H: Handler>(
+    shared: Arc<Shared<H>>,
+    stream: TcpStream,
+    tls: Option<TlsAcceptor>,
+) {
     match tls {
         None => serve(shared, stream).await,
         Some(tls) => match tls.accept(stream).await {
@@ -225,7 +232,8 @@ impl<H: Handler> Shared<H> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes an envelope, and answers before it is run: who pushes does not wait for work.
+    /// Accepts an envelope and responds before running it, because the queue does not wait for the
+    /// work.
     async fn take(self: Arc<Self>, request: Request<Incoming>) -> StatusCode {
         if request.method() != Method::POST {
             return StatusCode::METHOD_NOT_ALLOWED;
@@ -249,7 +257,7 @@ impl<H: Handler> Shared<H> {
         }
     }
 
-    /// The attempt, unless it came before.
+    /// The attempt, unless it was received before.
     fn admit(&self, signed: &pb::SignedEnvelope) -> Result<Option<Attempt>, StatusCode> {
         let mut state = self.state();
         let verify = state
@@ -258,7 +266,7 @@ impl<H: Handler> Shared<H> {
             .ok_or(StatusCode::SERVICE_UNAVAILABLE)?;
         let interval = verify.interval;
         let envelope = verify.open(signed).ok_or(StatusCode::UNAUTHORIZED)?;
-        if self.leave.is_cancelled() {
+        if self.drain.is_cancelled() {
             return Err(StatusCode::SERVICE_UNAVAILABLE);
         }
         if state.running.len() >= self.slots && !state.running.contains_key(&envelope.attempt_id) {
@@ -276,22 +284,22 @@ impl<H: Handler> Shared<H> {
     }
 
     async fn work(self: Arc<Self>, attempt: Attempt) {
-        match self.ask_to_start(&attempt).await {
+        match self.request_start(&attempt).await {
             Ok(()) => run::run(self.handler.clone(), attempt.clone(), self.reports.clone()).await,
             Err(status) => {
-                info!(attempt = attempt.envelope().attempt_id, %status, "an attempt is not for us to start");
+                info!(attempt = attempt.envelope().attempt_id, %status, "the attempt was not granted to this worker");
             }
         }
         self.state().running.remove(&attempt.envelope().attempt_id);
         self.ended.notify_waiters();
     }
 
-    /// Whether the attempt may start: the first process that asks gets it.
-    async fn ask_to_start(&self, attempt: &Attempt) -> Result<(), Status> {
+    /// Asks the server whether the attempt may start; the first process that asks gets it.
+    async fn request_start(&self, attempt: &Attempt) -> Result<(), Status> {
         let presigned = run::start_path(attempt)
             .parse()
-            .map_err(|_| Status::invalid_argument("the envelope's path for starts is not ASCII"))?;
-        let asking = async {
+            .map_err(|_| Status::invalid_argument("the envelope's start path is not ASCII"))?;
+        let requesting = async {
             loop {
                 let mut request = tonic::Request::new(run::start_request(attempt));
                 request
@@ -302,20 +310,21 @@ impl<H: Handler> Shared<H> {
                         attempt.renew(answer.into_inner().renewed);
                         return Ok(());
                     }
-                    Err(status) if is_passing(&status) => tokio::time::sleep(PAUSE).await,
+                    Err(status) if is_transient(&status) => tokio::time::sleep(PAUSE).await,
                     Err(status) => return Err(status),
                 }
             }
         };
-        let late = || Status::deadline_exceeded("nobody answered whether it may start");
-        tokio::time::timeout(START_PATIENCE, asking)
+        let timed_out =
+            || Status::deadline_exceeded("the server did not confirm the start in time");
+        tokio::time::timeout(START_TIMEOUT, requesting)
             .await
-            .unwrap_or_else(|_| Err(late()))
+            .unwrap_or_else(|_| Err(timed_out()))
     }
 }
 
-/// Whether the same question may be answered later.
-fn is_passing(status: &Status) -> bool {
+/// Whether the same request may succeed later.
+fn is_transient(status: &Status) -> bool {
     let codes = [
         Code::Unavailable,
         Code::ResourceExhausted,

@@ -1,5 +1,5 @@
-//! Reports, gathered: while one message is under way the next fills. What is not answered is sent again on the
-//! next stream, in the order it was made.
+//! Sends reports in batches: while one message is in flight the next one fills. Reports without a
+//! response are sent again on the next stream, in their original order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use tonic::{Status, Streaming};
 use tracing::{debug, warn};
 
 use super::attempt::Attempt;
-use super::bare::{bare, instead};
+use super::reduced_outcome::{reduced, replacement};
 use crate::client::Client;
 
 const ITEMS_PER_MESSAGE_MAX: usize = 256;
-/// Half of what a server takes leaves room for everything around the items.
+/// Half of the limit of a message leaves space for everything around the items.
 const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
-/// A report on its way.
+/// A report that has not been answered yet.
 pub(crate) struct Report {
     attempt: Attempt,
     presigned: String,
-    /// Shown beside a path that has expired; empty before that.
+    /// Sent with a path that has expired; empty before that.
     renewal: String,
     call: Call,
 }
@@ -46,21 +46,21 @@ impl Report {
     }
 }
 
-/// Takes reports. Cheap to clone.
+/// Accepts reports. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Reports {
     inbox: mpsc::UnboundedSender<Report>,
-    /// Reports that are not answered.
+    /// The number of reports without a response.
     open: watch::Receiver<usize>,
-    waiting: Arc<watch::Sender<usize>>,
+    open_count: Arc<watch::Sender<usize>>,
 }
 
 impl Reports {
-    /// To the first of these; when its stream breaks, to the next.
+    /// Sends to the first client; when its stream breaks, to the next one.
     pub(crate) fn start(callbacks: VecDeque<Client>, tenant: Arc<str>) -> Reports {
         let (inbox, reports) = mpsc::unbounded_channel();
-        let (waiting, open) = watch::channel(0);
-        let waiting = Arc::new(waiting);
+        let (open_count, open) = watch::channel(0);
+        let open_count = Arc::new(open_count);
         let reporter = Reporter {
             callbacks,
             tenant,
@@ -68,26 +68,26 @@ impl Reports {
             open: BTreeMap::new(),
             unsent: BTreeSet::new(),
             next: 1,
-            waiting: waiting.clone(),
+            open_count: open_count.clone(),
         };
         tokio::spawn(reporter.run());
         Reports {
             inbox,
             open,
-            waiting,
+            open_count,
         }
     }
 
     pub(crate) fn send(&self, report: Report) {
-        self.waiting.send_modify(|open| *open += 1);
-        // The reporter lives as long as this handle.
+        self.open_count.send_modify(|open| *open += 1);
+        // Sending cannot fail, because the reporter lives as long as this handle.
         let _ = self.inbox.send(report);
     }
 
-    /// Waits until fewer than `most` are open.
-    pub(crate) async fn below(&self, most: usize) {
+    /// Waits until fewer than `limit` reports are open.
+    pub(crate) async fn wait_below(&self, limit: usize) {
         let mut open = self.open.clone();
-        let _ = open.wait_for(|open| *open < most).await;
+        let _ = open.wait_for(|open| *open < limit).await;
     }
 }
 
@@ -95,24 +95,24 @@ struct Reporter {
     callbacks: VecDeque<Client>,
     tenant: Arc<str>,
     reports: mpsc::UnboundedReceiver<Report>,
-    /// By number, hence in the order they were made.
+    /// By number, and therefore in their original order.
     open: BTreeMap<u64, Report>,
-    /// Those of `open` that this stream has not carried yet.
+    /// The reports of `open` that were not sent on this stream yet.
     unsent: BTreeSet<u64>,
     next: u64,
-    waiting: Arc<watch::Sender<usize>>,
+    open_count: Arc<watch::Sender<usize>>,
 }
 
 impl Reporter {
     async fn run(mut self) {
         let mut pause = PAUSE_MIN;
-        // No stream before there is something to say.
-        while self.gather_first().await {
+        // Opens a stream only when there is a report to send.
+        while self.wait_for_report().await {
             let begun = Instant::now();
-            match self.speak().await {
+            match self.run_stream().await {
                 Ok(()) => return,
                 Err(status) => {
-                    debug!(%status, open = self.open.len(), "the stream of reports broke")
+                    debug!(%status, open = self.open.len(), "the report stream broke; reconnecting")
                 }
             }
             self.unsent = self.open.keys().copied().collect();
@@ -127,8 +127,9 @@ impl Reporter {
         }
     }
 
-    /// Of the beats that wait. Silence is judged from when the server is back: who then waits longer than from one beat
-    /// to the next may be given up although it lives.
+    /// The shortest heartbeat interval of the open reports. After an outage the server counts
+    /// silence from its restart, so a worker that waits longer than one interval could lose a live
+    /// attempt.
     fn shortest_interval(&self) -> Duration {
         self.open
             .values()
@@ -137,42 +138,43 @@ impl Reporter {
             .unwrap_or(PAUSE_MAX)
     }
 
-    /// `false` when nobody can report any more.
-    async fn gather_first(&mut self) -> bool {
+    /// Returns false when no more reports can come.
+    async fn wait_for_report(&mut self) -> bool {
         if !self.open.is_empty() {
             return true;
         }
         match self.reports.recv().await {
             Some(report) => {
-                self.take(report);
+                self.enqueue(report);
                 true
             }
             None => false,
         }
     }
 
-    fn take(&mut self, mut report: Report) {
-        // What no message can carry would break one stream after the other.
+    fn enqueue(&mut self, mut report: Report) {
+        // A report that does not fit into any message would break one stream after another.
         if let Call::Finish(finish) = &mut report.call
             && finish.encoded_len() > BYTES_PER_MESSAGE
         {
             let why = format!(
-                "it has {} bytes; {BYTES_PER_MESSAGE} can be sent",
+                "it has {} bytes, and {BYTES_PER_MESSAGE} can be sent",
                 finish.encoded_len()
             );
-            *finish = bare(finish, &why);
+            *finish = reduced(finish, &why);
         }
         self.open.insert(self.next, report);
         self.unsent.insert(self.next);
         self.next += 1;
     }
 
-    /// One stream, until it breaks or everything was said.
-    async fn speak(&mut self) -> Result<(), Status> {
+    /// Runs one stream until it breaks or every report has been answered.
+    async fn run_stream(&mut self) -> Result<(), Status> {
         let (requests, outgoing) = mpsc::channel(4);
-        // The server answers the headers at once or with its first answer; either way requests flow meanwhile.
+        // Sends requests while the stream opens, because the server may return its headers only
+        // with its first response.
         let Some(callback) = self.callbacks.front() else {
-            return Err(Status::unavailable("there is nobody to report to"));
+            return Err(Status::unavailable("no callback service is configured"));
         };
         let mut callback = callback.callback();
         let opening = tokio::spawn(async move {
@@ -185,19 +187,19 @@ impl Reporter {
             .await
             .map_err(|error| Status::internal(error.to_string()))??;
         let mut answers = opened.into_inner();
-        let mut gathered = Vec::new();
+        let mut received = Vec::new();
         loop {
             let mut again = None;
             tokio::select! {
-                count = self.reports.recv_many(&mut gathered, ITEMS_PER_MESSAGE_MAX) => {
+                count = self.reports.recv_many(&mut received, ITEMS_PER_MESSAGE_MAX) => {
                     if count == 0 {
                         return self.wait_for_rest(&mut answers).await;
                     }
-                    gathered.drain(..).for_each(|report| self.take(report));
+                    received.drain(..).for_each(|report| self.enqueue(report));
                 }
                 answer = answers.message() => {
                     let answer = answer?.ok_or_else(|| Status::unavailable("the server ended the stream"))?;
-                    again = self.answered(answer);
+                    again = self.apply_results(answer);
                 }
             }
             if let Some(pause) = again {
@@ -216,7 +218,7 @@ impl Reporter {
                 .message()
                 .await?
                 .ok_or_else(|| Status::unavailable("the server ended the stream"))?;
-            self.answered(answer);
+            self.apply_results(answer);
         }
         Ok(())
     }
@@ -233,12 +235,12 @@ impl Reporter {
             requests
                 .send(message)
                 .await
-                .map_err(|_| Status::unavailable("the stream of reports is gone"))?;
+                .map_err(|_| Status::unavailable("the report stream is closed"))?;
         }
         Ok(())
     }
 
-    /// What the next message carries, by count and by bytes.
+    /// The items of the next message, limited by count and by bytes.
     fn next_items(&mut self) -> Option<Vec<pb::CallbackItem>> {
         let (mut items, mut bytes) = (Vec::new(), 0);
         while items.len() < ITEMS_PER_MESSAGE_MAX
@@ -257,8 +259,8 @@ impl Reporter {
         (!items.is_empty()).then_some(items)
     }
 
-    /// Takes answers to heart; `Some` when reports must be repeated after a while.
-    fn answered(&mut self, answers: pb::StreamCallbacksResponse) -> Option<Duration> {
+    /// Applies the results; returns a delay when reports must be sent again after it.
+    fn apply_results(&mut self, answers: pb::StreamCallbacksResponse) -> Option<Duration> {
         let mut again: Option<Duration> = None;
         for answer in answers.results {
             let Some(report) = self.open.get(&answer.number) else {
@@ -267,7 +269,7 @@ impl Reporter {
             let attempt = report.attempt.clone();
             match answer.result {
                 Some(Answer::Start(start)) => attempt.renew(start.renewed),
-                Some(Answer::Heartbeat(beat)) => attempt.take_beat(beat),
+                Some(Answer::Heartbeat(beat)) => attempt.apply_heartbeat(beat),
                 Some(Answer::Logs(_) | Answer::Finish(_)) | None => {}
                 Some(Answer::Refusal(refusal)) => {
                     if let Some(pause) = refusal
@@ -278,8 +280,8 @@ impl Reporter {
                         again = Some(again.map_or(pause, |other| other.min(pause)));
                         continue;
                     }
-                    if let Some(instead) = said_instead(report, &refusal) {
-                        self.open.insert(answer.number, instead);
+                    if let Some(replaced) = replacement_report(report, &refusal) {
+                        self.open.insert(answer.number, replaced);
                         self.unsent.insert(answer.number);
                         again.get_or_insert(Duration::ZERO);
                         continue;
@@ -287,15 +289,15 @@ impl Reporter {
                 }
             }
             self.open.remove(&answer.number);
-            self.waiting
+            self.open_count
                 .send_modify(|open| *open = open.saturating_sub(1));
         }
         again
     }
 }
 
-/// An attempt that Servo does not know, or has given up, is not worth going on with.
-fn refused(report: &Report, refusal: &pb::CallbackRefusal) {
+/// Logs the refusal, and cancels an attempt that Servo does not know or has given up.
+fn note_refusal(report: &Report, refusal: &pb::CallbackRefusal) {
     let attempt = &report.attempt;
     warn!(
         attempt = attempt.envelope().attempt_id,
@@ -315,17 +317,18 @@ fn refused(report: &Report, refusal: &pb::CallbackRefusal) {
     }
 }
 
-/// What is said instead of a report that was refused; `None` when that is the last word.
-fn said_instead(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
-    let returning = after_an_outage(report, refusal);
+/// The report to send in place of a refused one; `None` when the refusal is final.
+fn replacement_report(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
+    let returning = with_renewal(report, refusal);
     if returning.is_none() {
-        refused(report, refusal);
+        note_refusal(report, refusal);
     }
-    returning.or_else(|| failed_instead(report, refusal))
+    returning.or_else(|| with_replacement_outcome(report, refusal))
 }
 
-/// The same report with the proof that its attempt may go on: an outage lasted longer than its signature.
-fn after_an_outage(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
+/// The same report with proof that its attempt may continue, because an outage outlasted its
+/// signature.
+fn with_renewal(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
     let short_lived = matches!(report.call, Call::Heartbeat(_) | Call::Logs(_));
     let expired = refusal.reason() == pb::ErrorReason::SignatureExpired;
     let (renewal, shown) = (report.attempt.finish_path(), !report.renewal.is_empty());
@@ -334,7 +337,7 @@ fn after_an_outage(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Rep
     }
     debug!(
         attempt = report.attempt.envelope().attempt_id,
-        "a signature expired meanwhile and is renewed"
+        "a signature expired and is renewed"
     );
     let again = Report::new(
         &report.attempt,
@@ -347,12 +350,12 @@ fn after_an_outage(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Rep
     })
 }
 
-/// The same report with the outcome that is told instead.
-fn failed_instead(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
+/// The same report with a replacement for its outcome.
+fn with_replacement_outcome(report: &Report, refusal: &pb::CallbackRefusal) -> Option<Report> {
     let Call::Finish(finish) = &report.call else {
         return None;
     };
-    let call = Call::Finish(instead(finish, refusal)?);
+    let call = Call::Finish(replacement(finish, refusal)?);
     Some(Report::new(&report.attempt, report.presigned.clone(), call))
 }
 
@@ -380,7 +383,7 @@ mod tests {
             open: BTreeMap::new(),
             unsent: BTreeSet::new(),
             next: 1,
-            waiting: Arc::new(watch::channel(0).0),
+            open_count: Arc::new(watch::channel(0).0),
         }
     }
 
@@ -396,10 +399,10 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_cut_by_count_and_by_bytes() {
+    fn messages_are_limited_by_count_and_bytes() {
         let check = |count: usize, bytes: usize, expected: &[usize]| {
             let mut reporter = reporter();
-            (0..count).for_each(|_| reporter.take(finished(bytes)));
+            (0..count).for_each(|_| reporter.enqueue(finished(bytes)));
             let cut: Vec<_> = std::iter::from_fn(|| reporter.next_items()).collect();
             let numbers: Vec<u64> = cut.iter().flatten().map(|item| item.number).collect();
             assert!(numbers.is_sorted() && numbers.len() == count);
@@ -416,7 +419,7 @@ mod tests {
         check(300, 10, &[256, 44]);
         check(5, BYTES_PER_MESSAGE / 2 - 100, &[2, 2, 1]);
         check(3, BYTES_PER_MESSAGE - 100, &[1, 1, 1]);
-        // What no message can carry is told in a few words.
+        // An outcome that does not fit into any message is reduced.
         check(3, 2 * MESSAGE_BYTES_MAX, &[3]);
     }
 
@@ -443,10 +446,10 @@ mod tests {
         )
     }
 
-    /// The renewals that a report is sent with when each is refused for this reason.
+    /// The renewals that a report is sent with when it is always refused for this reason.
     fn renewals(reason: pb::ErrorReason, finished: &str, call: Call) -> Vec<String> {
         let mut reporter = reporter();
-        reporter.take(Report::new(&attempt(finished), "/old".to_owned(), call));
+        reporter.enqueue(Report::new(&attempt(finished), "/old".to_owned(), call));
         let mut seen = Vec::new();
         while let Some(items) = reporter.next_items() {
             assert_eq!((items.len(), items[0].presigned.as_str()), (1, "/old"));
@@ -460,14 +463,14 @@ mod tests {
                 number: items[0].number,
                 result,
             }];
-            reporter.answered(pb::StreamCallbacksResponse { results });
+            reporter.apply_results(pb::StreamCallbacksResponse { results });
         }
-        assert!(reporter.open.is_empty(), "it is not repeated for ever");
+        assert!(reporter.open.is_empty(), "it is not repeated forever");
         seen
     }
 
     #[test]
-    fn f14_what_an_outage_outlived_is_sent_once_more_with_a_renewal() {
+    fn f14_expired_heartbeats_and_logs_are_resent_with_a_renewal() {
         use pb::ErrorReason::{SignatureExpired, SignatureInvalid, StaleAttempt};
         let beat = || Call::Heartbeat(pb::HeartbeatRequest::default());
         let logs = || Call::Logs(pb::AppendLogsRequest::default());
@@ -489,10 +492,10 @@ mod tests {
     }
 
     #[test]
-    fn who_beats_often_comes_back_soon() {
+    fn short_heartbeat_interval_shortens_the_reconnect_delay() {
         let mut reporter = reporter();
         assert_eq!(reporter.shortest_interval(), PAUSE_MAX);
-        reporter.take(Report::new(
+        reporter.enqueue(Report::new(
             &attempt(""),
             String::new(),
             Call::Heartbeat(Default::default()),

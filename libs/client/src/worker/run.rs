@@ -1,4 +1,4 @@
-//! Running one attempt: the handler, the reports beside it, and the ways it can be cut short.
+//! Runs one attempt: the handler, its reports, and the conditions that end it early.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
@@ -9,51 +9,52 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::callback_item::Call;
 use tokio::time::{Instant, sleep_until};
 
-use super::attempt::{Attempt, Done, Handler};
+use super::attempt::{Attempt, AttemptOutcome, Handler};
 use super::reports::{Report, Reports};
 
-/// Attempts that end sooner are not reported as started: their outcome says it all.
+/// Attempts that end sooner are not reported as started, because their outcome implies the start.
 const START_REPORTED_AFTER: Duration = Duration::from_millis(100);
-/// Nobody waits for the news that an attempt has started, so what began around the same time is reported together, and
-/// later beats together.
-const REPORTED_EVERY: Duration = Duration::from_millis(100);
-/// Time for a handler to stop by itself.
+/// The start of an attempt is not urgent, so attempts that began around the same time report
+/// together, and later send their heartbeats together.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// How long a cancelled handler may take to stop.
 const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// Runs the handler to its end and reports the outcome.
 pub(crate) async fn run<H: Handler>(handler: Arc<H>, attempt: Attempt, reports: Reports) {
     let started = now();
-    let done = {
+    let outcome = {
         let work = AssertUnwindSafe(handler.run(attempt.clone())).catch_unwind();
-        let cut_short = cut_short(&attempt);
-        tokio::pin!(work, cut_short);
-        let beside = beat(&attempt, &reports, started);
+        let ended_early = ended_early(&attempt);
+        tokio::pin!(work, ended_early);
+        let heartbeats = send_heartbeats(&attempt, &reports, started);
         tokio::select! {
             biased;
-            done = &mut work => done.unwrap_or_else(|_| Done::failed_as(pb::ErrorCategory::UserCode, "the handler panicked")),
-            done = &mut cut_short => done,
-            never = beside => match never {},
+            outcome = &mut work => outcome.unwrap_or_else(|_| AttemptOutcome::failed_as(pb::ErrorCategory::UserCode, "the handler panicked")),
+            outcome = &mut ended_early => outcome,
+            never = heartbeats => match never {},
         }
     };
-    finish(&attempt, &reports, done, started);
+    finish(&attempt, &reports, outcome, started);
 }
 
-/// What ends an attempt from outside: its deadline, a worker that must leave, or a cancel that was not heeded.
-async fn cut_short(attempt: &Attempt) -> Done {
+/// Resolves when the attempt must end early: at its deadline, when the worker must stop, or when
+/// the handler ignored a cancel.
+async fn ended_early(attempt: &Attempt) -> AttemptOutcome {
     let late = async {
         match time_left(attempt) {
             Some(left) => tokio::time::sleep(left).await,
             None => std::future::pending().await,
         }
     };
-    let not_heeded = async {
+    let cancel_ignored = async {
         attempt.cancelled().await;
         tokio::time::sleep(CANCEL_GRACE).await;
     };
     tokio::select! {
-        () = late => Done::failed_as(pb::ErrorCategory::Timeout, "the attempt passed its deadline"),
-        () = attempt.0.interrupted.cancelled() => Done::interrupted(),
-        () = not_heeded => Done::cancelled(),
+        () = late => AttemptOutcome::failed_as(pb::ErrorCategory::Timeout, "the attempt passed its deadline"),
+        () = attempt.0.interrupted.cancelled() => AttemptOutcome::interrupted(),
+        () = cancel_ignored => AttemptOutcome::cancelled(),
     }
 }
 
@@ -67,23 +68,23 @@ fn time_left(attempt: &Attempt) -> Option<Duration> {
     Some(at.duration_since(SystemTime::now()).unwrap_or_default())
 }
 
-/// Reports the start of an attempt that lasts, then beats. Never ends by itself.
-async fn beat(
+/// Reports the start of an attempt that lasts, and then sends heartbeats for ever.
+async fn send_heartbeats(
     attempt: &Attempt,
     reports: &Reports,
     started: prost_types::Timestamp,
 ) -> std::convert::Infallible {
     let mut due = next_round(Instant::now() + START_REPORTED_AFTER);
     sleep_until(due).await;
-    // A pushed one asked before it began.
-    if attempt.beats() && attempt.envelope().mode() != pb::DispatchMode::Push {
+    // A pushed attempt was confirmed before it began.
+    if attempt.sends_heartbeats() && attempt.envelope().mode() != pb::DispatchMode::Push {
         report_start(attempt, reports, started);
     }
     loop {
         due += attempt.interval();
         sleep_until(due).await;
-        if attempt.beats() {
-            report_beat(attempt, reports);
+        if attempt.sends_heartbeats() {
+            report_heartbeat(attempt, reports);
         }
     }
 }
@@ -93,7 +94,7 @@ fn next_round(at: Instant) -> Instant {
     static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
     let (since, every) = (
         at.duration_since(*FIRST).as_nanos(),
-        REPORTED_EVERY.as_nanos(),
+        REPORT_INTERVAL.as_nanos(),
     );
     let missing = (every - since % every) % every;
     at + Duration::from_nanos(missing as u64)
@@ -136,7 +137,7 @@ pub(super) fn start_request(attempt: &Attempt) -> pb::StartAttemptRequest {
     }
 }
 
-fn report_beat(attempt: &Attempt, reports: &Reports) {
+fn report_heartbeat(attempt: &Attempt, reports: &Reports) {
     let envelope = attempt.envelope();
     let beat = pb::HeartbeatRequest {
         tenant: envelope.tenant.clone(),
@@ -151,12 +152,17 @@ fn report_beat(attempt: &Attempt, reports: &Reports) {
     };
     reports.send(Report::new(
         attempt,
-        attempt.beat_path(),
+        attempt.heartbeat_path(),
         Call::Heartbeat(beat),
     ));
 }
 
-fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types::Timestamp) {
+fn finish(
+    attempt: &Attempt,
+    reports: &Reports,
+    outcome: AttemptOutcome,
+    started: prost_types::Timestamp,
+) {
     let envelope = attempt.envelope();
     let finish = pb::FinishAttemptRequest {
         tenant: envelope.tenant.clone(),
@@ -168,7 +174,7 @@ fn finish(attempt: &Attempt, reports: &Reports, done: Done, started: prost_types
         session: attempt.session().to_owned(),
         start_time: Some(started),
         end_time: Some(now()),
-        ..done.0
+        ..outcome.0
     };
     reports.send(Report::new(
         attempt,
@@ -186,14 +192,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_began_around_the_same_time_is_reported_together() {
+    fn concurrent_starts_are_reported_together() {
         let first = next_round(Instant::now() + START_REPORTED_AFTER);
         assert_eq!(next_round(first), first);
-        let (early, late) = (Duration::from_nanos(1), REPORTED_EVERY);
-        for later in [early, REPORTED_EVERY / 2, late] {
+        let (early, late) = (Duration::from_nanos(1), REPORT_INTERVAL);
+        for later in [early, REPORT_INTERVAL / 2, late] {
             assert_eq!(
                 next_round(first + later),
-                first + REPORTED_EVERY,
+                first + REPORT_INTERVAL,
                 "{later:?} later"
             );
         }

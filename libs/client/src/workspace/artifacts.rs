@@ -1,4 +1,4 @@
-//! Artifacts by digest.
+//! Artifacts, addressed by digest.
 
 use bytes::{Bytes, BytesMut};
 use futures::stream;
@@ -12,7 +12,8 @@ use crate::error::Error;
 const CHUNK_BYTES: usize = 256 * 1024;
 
 impl Workspace {
-    /// Stores an artifact under its digest, which is answered; one that is there already stays.
+    /// Stores an artifact under its digest and returns the digest. An existing artifact is not
+    /// changed.
     pub async fn upload(
         &self,
         content: impl Into<Bytes>,
@@ -27,9 +28,9 @@ impl Workspace {
         upload(&self.client, first, content.into()).await
     }
 
-    /// What was stored under this digest, and nothing else.
+    /// Returns the artifact with this digest, after verifying the content.
     pub async fn download(&self, digest: &str) -> Result<Bytes, Error> {
-        let asked = pb::DownloadArtifactRequest {
+        let request = pb::DownloadArtifactRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             digest: digest.to_owned(),
@@ -38,7 +39,7 @@ impl Workspace {
         let mut pieces = self
             .client
             .planner()
-            .download_artifact(asked)
+            .download_artifact(request)
             .await?
             .into_inner();
         let mut content = BytesMut::new();
@@ -50,7 +51,7 @@ impl Workspace {
     }
 }
 
-/// In pieces; the first one says what it is.
+/// Uploads in chunks; the first message describes the artifact.
 pub(super) async fn upload(
     client: &Client,
     first: pb::UploadArtifactRequest,
@@ -88,12 +89,13 @@ fn chunks(mut content: Bytes) -> impl Iterator<Item = Bytes> + Send {
     })
 }
 
-fn check(asked: &str, came: &str) -> Result<(), Error> {
-    match asked == came {
-        true => Ok(()),
-        false => Err(Error::Malformed(format!(
-            "the artifact has the sha256 {came}, not {asked}"
-        ))),
+fn check(expected: &str, actual: &str) -> Result<(), Error> {
+    if expected == actual {
+        Ok(())
+    } else {
+        Err(Error::Malformed(format!(
+            "the artifact has the sha256 {actual}, not {expected}"
+        )))
     }
 }
 
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_is_cut_into_pieces_that_are_it_again() {
+    fn chunks_add_up_to_the_content() {
         for (length, count) in [(0, 0), (1, 1), (CHUNK_BYTES, 1), (CHUNK_BYTES + 1, 2)] {
             let content = Bytes::from(vec![7; length]);
             let pieces: Vec<Bytes> = chunks(content.clone()).collect();

@@ -1,4 +1,4 @@
-//! What is deployed, what a run of it would do, and the versions of its data.
+//! Deployments, plans and materializations.
 
 use futures::FutureExt;
 use prost::Message;
@@ -8,68 +8,73 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::deploy_request::Source;
 
 use super::artifacts::upload;
-use super::call::{Call, Many, One, entries};
-use super::{PAGE_SIZE, Workspace, given};
+use super::call::{Call, ItemStream, ResponseFuture, entries};
+use super::{PAGE_SIZE, Workspace, required};
 use crate::client::Client;
 use crate::error::{Error, Violation};
 
 impl Workspace {
-    /// Makes the manifest the workspace's current deployment, or only says what would change (`validate_only`). The
-    /// refusal of a manifest names every fault of it.
+    /// Makes the manifest the workspace's active deployment, or only reports the changes
+    /// (`validate_only`). The refusal of a manifest lists all its faults.
     pub fn deploy(
         &self,
         manifest: pb::Manifest,
-    ) -> Call<pb::DeployRequest, One<pb::DeployResponse>> {
-        let asked = pb::DeployRequest {
+    ) -> Call<pb::DeployRequest, ResponseFuture<pb::DeployResponse>> {
+        let request = pb::DeployRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             source: Some(Source::Manifest(manifest)),
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
+        self.call(request, |client, request| {
             async move {
-                let asked = small(&client, asked).await?;
-                match client.planner().deploy(asked.clone()).await {
+                let request = with_uploaded_manifest(&client, request).await?;
+                match client.planner().deploy(request.clone()).await {
                     Ok(answer) => Ok(answer.into_inner()),
-                    Err(refused) => Err(with_all_faults(&client, asked, refused.into()).await),
+                    Err(refused) => Err(with_all_faults(&client, request, refused.into()).await),
                 }
             }
             .boxed()
         })
     }
 
-    /// The current deployment, or another one (`deployment_id`).
-    pub fn deployment(&self) -> Call<pb::GetDeploymentRequest, One<pb::Deployment>> {
-        let asked = pb::GetDeploymentRequest {
+    /// The active deployment, or another one (`deployment_id`).
+    pub fn deployment(&self) -> Call<pb::GetDeploymentRequest, ResponseFuture<pb::Deployment>> {
+        let request = pb::GetDeploymentRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             deployment_id: "current".to_owned(),
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
+        self.call(request, |client, request| {
             async move {
-                let found = client.planner().get_deployment(asked).await?.into_inner();
-                given(found.deployment, "deployment")
+                let found = client.planner().get_deployment(request).await?.into_inner();
+                required(found.deployment, "deployment")
             }
             .boxed()
         })
     }
 
-    /// One asset by its key, `namespace/name`.
-    pub fn asset(&self, key: &str) -> Call<pb::GetAssetRequest, One<pb::Asset>> {
-        // A key without a `/` is refused by the server, which says how to write it.
+    /// ResponseFuture asset by its key, `namespace/name`.
+    pub fn asset(&self, key: &str) -> Call<pb::GetAssetRequest, ResponseFuture<pb::Asset>> {
+        // The server refuses a key without a `/` and explains the format.
         let (namespace, name) = key.split_once('/').unwrap_or((key, ""));
-        let asked = pb::GetAssetRequest {
+        let request = pb::GetAssetRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             namespace: namespace.to_owned(),
             name: name.to_owned(),
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
+        self.call(request, |client, request| {
             async move {
-                given(
-                    client.planner().get_asset(asked).await?.into_inner().asset,
+                required(
+                    client
+                        .planner()
+                        .get_asset(request)
+                        .await?
+                        .into_inner()
+                        .asset,
                     "asset",
                 )
             }
@@ -78,78 +83,79 @@ impl Workspace {
     }
 
     /// The assets of a selection, or all of them.
-    pub fn assets(&self, selection: &[&str]) -> Call<pb::ListAssetsRequest, Many<pb::Asset>> {
-        let asked = pb::ListAssetsRequest {
+    pub fn assets(&self, selection: &[&str]) -> Call<pb::ListAssetsRequest, ItemStream<pb::Asset>> {
+        let request = pb::ListAssetsRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             selection: owned(selection),
             page_size: PAGE_SIZE,
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
-            entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ListAssetsRequest {
+        self.call(request, |client, request| {
+            entries(client, request, |client, request, page_token| async move {
+                let request = pb::ListAssetsRequest {
                     page_token,
-                    ..asked
+                    ..request
                 };
-                let page = client.planner().list_assets(asked).await?.into_inner();
+                let page = client.planner().list_assets(request).await?.into_inner();
                 Ok((page.assets, page.next_page_token))
             })
         })
     }
 
-    /// The graph around a selection, or the whole.
+    /// The graph around a selection, or all of it.
     pub fn lineage(
         &self,
         selection: &[&str],
-    ) -> Call<pb::GetLineageRequest, One<pb::GetLineageResponse>> {
-        let asked = pb::GetLineageRequest {
+    ) -> Call<pb::GetLineageRequest, ResponseFuture<pb::GetLineageResponse>> {
+        let request = pb::GetLineageRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             selection: owned(selection),
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
-            async move { Ok(client.planner().get_lineage(asked).await?.into_inner()) }.boxed()
+        self.call(request, |client, request| {
+            async move { Ok(client.planner().get_lineage(request).await?.into_inner()) }.boxed()
         })
     }
 
-    /// What [`Workspace::trigger`] would do; at most 100 tasks are told one by one, or `max_tasks`.
+    /// The plan that [`Workspace::trigger`] would run, with at most 100 tasks in detail, or
+    /// `max_tasks`.
     pub fn plan(
         &self,
         run: impl Into<pb::RunSpec>,
-    ) -> Call<pb::PlanRunRequest, One<pb::PlanRunResponse>> {
-        let asked = pb::PlanRunRequest {
+    ) -> Call<pb::PlanRunRequest, ResponseFuture<pb::PlanRunResponse>> {
+        let request = pb::PlanRunRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             spec: Some(run.into()),
             max_tasks: 100,
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
-            async move { Ok(client.planner().plan_run(asked).await?.into_inner()) }.boxed()
+        self.call(request, |client, request| {
+            async move { Ok(client.planner().plan_run(request).await?.into_inner()) }.boxed()
         })
     }
 
-    /// Versions of data, newest first.
+    /// Materializations, newest first.
     pub fn materializations(
         &self,
-    ) -> Call<pb::ListMaterializationsRequest, Many<pb::Materialization>> {
-        let asked = pb::ListMaterializationsRequest {
+    ) -> Call<pb::ListMaterializationsRequest, ItemStream<pb::Materialization>> {
+        let request = pb::ListMaterializationsRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             page_size: PAGE_SIZE,
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
-            entries(client, asked, |client, asked, page_token| async move {
-                let asked = pb::ListMaterializationsRequest {
+        self.call(request, |client, request| {
+            entries(client, request, |client, request, page_token| async move {
+                let request = pb::ListMaterializationsRequest {
                     page_token,
-                    ..asked
+                    ..request
                 };
                 let page = client
                     .scheduler()
-                    .list_materializations(asked)
+                    .list_materializations(request)
                     .await?
                     .into_inner();
                 Ok((page.materializations, page.next_page_token))
@@ -158,22 +164,23 @@ impl Workspace {
     }
 }
 
-/// A refusal has no room for many faults, and says so without a field. An answer has.
-async fn with_all_faults(client: &Client, asked: pb::DeployRequest, mut refused: Error) -> Error {
+/// A refusal can carry only some faults and marks the omission with an entry without a field. In
+/// that case fetches the complete list, which fits into a response.
+async fn with_all_faults(client: &Client, request: pb::DeployRequest, mut refused: Error) -> Error {
     let Error::Refused { violations, .. } = &mut refused else {
         return refused;
     };
     if violations.last().is_some_and(|last| last.field.is_empty()) {
         let request_id = String::new();
-        let asked = pb::DeployRequest {
+        let request = pb::DeployRequest {
             validate_only: true,
             list_faults: true,
             request_id,
-            ..asked
+            ..request
         };
         let listed = client
             .planner()
-            .deploy(asked)
+            .deploy(request)
             .await
             .map(|answer| answer.into_inner().faults);
         if let Some(faults) = listed.ok().filter(|faults| !faults.is_empty()) {
@@ -185,19 +192,22 @@ async fn with_all_faults(client: &Client, asked: pb::DeployRequest, mut refused:
     refused
 }
 
-/// The same request, its manifest uploaded first if it is too large to be sent inline.
-async fn small(client: &Client, asked: pb::DeployRequest) -> Result<pb::DeployRequest, Error> {
-    let manifest = match &asked.source {
+/// The request with its manifest uploaded first, if that is too large to be sent inline.
+async fn with_uploaded_manifest(
+    client: &Client,
+    request: pb::DeployRequest,
+) -> Result<pb::DeployRequest, Error> {
+    let manifest = match &request.source {
         Some(Source::Manifest(manifest)) if manifest.encoded_len() > MANIFEST_INLINE_BYTES_MAX => {
             manifest
         }
-        _ => return Ok(asked),
+        _ => return Ok(request),
     };
     let text =
         json::to_json("Manifest", manifest).map_err(|fault| Error::Config(fault.to_string()))?;
     let first = pb::UploadArtifactRequest {
-        tenant: asked.tenant.clone(),
-        workspace: asked.workspace.clone(),
+        tenant: request.tenant.clone(),
+        workspace: request.workspace.clone(),
         kind: pb::ArtifactKind::Manifest.into(),
         ..Default::default()
     };
@@ -206,7 +216,7 @@ async fn small(client: &Client, asked: pb::DeployRequest) -> Result<pb::DeployRe
     Ok(pb::DeployRequest {
         source,
         manifest_digest: digest,
-        ..asked
+        ..request
     })
 }
 

@@ -1,4 +1,4 @@
-//! A call before it is made.
+//! A call that has not been sent yet.
 
 use futures::future::BoxFuture;
 use futures::stream::{BoxStream, StreamExt};
@@ -8,12 +8,12 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::pages::pages;
 
-/// One answer.
-pub type One<T> = BoxFuture<'static, Result<T, Error>>;
-/// The entries of a list, or what comes over a stream, one by one.
-pub type Many<T> = BoxStream<'static, Result<T, Error>>;
+/// The future response to a call.
+pub type ResponseFuture<T> = BoxFuture<'static, Result<T, Error>>;
+/// The entries of a list, or the messages of a stream.
+pub type ItemStream<T> = BoxStream<'static, Result<T, Error>>;
 
-/// A call that is made when it is awaited, or when its stream is read.
+/// A call that is sent when it is awaited, or when its stream is read.
 #[must_use = "it is made when it is awaited"]
 pub struct Call<M, A> {
     client: Client,
@@ -30,9 +30,10 @@ impl<M, A> Call<M, A> {
         }
     }
 
-    /// Says more, such as a comment or a filter: `runs().with(|asked| asked.filter = "state = FAILED".into())`.
-    pub fn with(mut self, say: impl FnOnce(&mut M)) -> Call<M, A> {
-        say(&mut self.message);
+    /// Sets further fields of the request: `runs().with(|request| request.filter = "state =
+    /// FAILED".into())`.
+    pub fn with(mut self, change: impl FnOnce(&mut M)) -> Call<M, A> {
+        change(&mut self.message);
         self
     }
 }
@@ -46,14 +47,14 @@ impl<M, A: Future> IntoFuture for Call<M, A> {
     }
 }
 
-impl<M, T> Call<M, Many<T>> {
-    pub fn stream(self) -> Many<T> {
+impl<M, T> Call<M, ItemStream<T>> {
+    pub fn stream(self) -> ItemStream<T> {
         (self.make)(self.client, self.message)
     }
 }
 
-/// Every entry of a list, page by page: `read` gets the request and the token of the page.
-pub(super) fn entries<M, T, F, Fut>(client: Client, message: M, read: F) -> Many<T>
+/// Streams a list page by page; `read` gets the request and a page token.
+pub(super) fn entries<M, T, F, Fut>(client: Client, message: M, read: F) -> ItemStream<T>
 where
     M: Clone + Send + 'static,
     T: Send + 'static,

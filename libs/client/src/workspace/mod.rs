@@ -1,4 +1,5 @@
-//! The short forms: calls with the tenant and the workspace filled in, named as in the Python client.
+//! Short forms of the common calls, with the tenant and the workspace filled in and the same names
+//! as in the Python client.
 
 mod artifacts;
 mod assets;
@@ -9,19 +10,19 @@ mod streams;
 
 use std::sync::Arc;
 
-pub use call::{Call, Many, One};
+pub use call::{Call, ItemStream, ResponseFuture};
 pub use run_spec::Run;
 
 use crate::client::Client;
 use crate::error::Error;
 
-/// Entries that are asked for at once.
+/// The number of entries per page.
 const PAGE_SIZE: i32 = 100;
 
 /// A workspace of a tenant. Cheap to clone.
 ///
-/// Its methods give a [`Call`] that is complete as it stands; what may be said beside stands in the fields of its
-/// message. Lists and streams are streams of their entries.
+/// Its methods return a [`Call`] that can be sent unchanged; further options are fields of its
+/// request. Lists and streams are streams of their entries.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     client: Client,
@@ -49,7 +50,7 @@ impl Workspace {
         }
     }
 
-    /// For everything that has no short form.
+    /// The client, for calls without a short form.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -67,7 +68,7 @@ impl Workspace {
     }
 }
 
-/// What every good answer holds.
-fn given<T>(part: Option<T>, name: &str) -> Result<T, Error> {
-    part.ok_or_else(|| Error::Malformed(format!("it holds no {name}")))
+/// A part that every valid response has.
+fn required<T>(part: Option<T>, name: &str) -> Result<T, Error> {
+    part.ok_or_else(|| Error::Malformed(format!("it has no {name}")))
 }

@@ -1,14 +1,14 @@
-//! What a run shall do, in few words.
+//! A builder for the specification of a run.
 
 use servo_proto::v1 as pb;
 use servo_proto::v1::partition_selection::Partitions;
 
-/// `Run::of(["+marts/revenue"]).latest(1)`
+/// The assets and partitions of a run: `Run::of(["+marts/revenue"]).latest(1)`
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run(pb::RunSpec);
 
 impl Run {
-    /// Of these assets, as expressions: `ns/a`, `+ns/a` with what is upstream, `ns.*`, `tag:x`.
+    /// Selects assets with expressions: `ns/a`, `+ns/a` with its upstreams, `ns.*`, `tag:x`.
     pub fn of<S: Into<String>>(selection: impl IntoIterator<Item = S>) -> Run {
         let selection = selection.into_iter().map(Into::into).collect();
         Run(pb::RunSpec {
@@ -17,14 +17,14 @@ impl Run {
         })
     }
 
-    /// Partitions one by one.
+    /// Selects partitions by key.
     #[must_use]
     pub fn keys<S: Into<String>>(self, keys: impl IntoIterator<Item = S>) -> Run {
         let keys = keys.into_iter().map(Into::into).collect();
         self.partitions(Partitions::Keys(pb::PartitionKeys { keys }))
     }
 
-    /// The product of stretches; a dimension that is not named takes all its values.
+    /// Selects the product of slices; a dimension without a slice contributes all its values.
     #[must_use]
     pub fn slices(self, slices: impl IntoIterator<Item = pb::DimensionSlice>) -> Run {
         self.partitions(Partitions::Slices(pb::PartitionSlices {
@@ -32,22 +32,22 @@ impl Run {
         }))
     }
 
-    /// Every partition that exists when the plan is made.
+    /// Selects all partitions that exist when the plan is made.
     #[must_use]
     pub fn all(self) -> Run {
         self.partitions(Partitions::All(true))
     }
 
-    /// The newest periods that exist when the plan is made, this many.
+    /// Selects the newest `count` periods that exist when the plan is made.
     #[must_use]
     pub fn latest(self, count: u32) -> Run {
         self.partitions(Partitions::Latest(count))
     }
 
-    /// Says more, such as labels, configuration or a priority.
+    /// Sets further fields, such as labels, configuration or a priority.
     #[must_use]
-    pub fn with(mut self, say: impl FnOnce(&mut pb::RunSpec)) -> Run {
-        say(&mut self.0);
+    pub fn with(mut self, change: impl FnOnce(&mut pb::RunSpec)) -> Run {
+        change(&mut self.0);
         self
     }
 
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_word_about_partitions_counts_and_the_rest_stays() {
+    fn last_partition_selection_wins() {
         let run = Run::of(["+n/a", "-n/b"])
             .keys(["day=d:2026-01-31"])
             .with(|spec| spec.priority = 3)

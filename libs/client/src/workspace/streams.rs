@@ -1,43 +1,47 @@
-//! What goes on in a run, as it happens.
+//! Streams of the progress of a run.
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use futures::{FutureExt, future};
 use servo_proto::v1 as pb;
 
-use super::call::{Call, Many, One};
-use super::{Workspace, given};
+use super::call::{Call, ItemStream, ResponseFuture};
+use super::{Workspace, required};
 use crate::client::Client;
 use crate::error::Error;
 
 impl Workspace {
-    /// What changes about a run, until it has ended. A connection that breaks is made again, and the stream goes on
-    /// behind the last message.
-    pub fn watch(&self, run_id: &str) -> Call<pb::WatchRunRequest, Many<pb::WatchRunResponse>> {
-        self.call(self.watching(run_id), |client, asked| {
-            client.watch_run(asked).boxed()
+    /// Streams the changes of a run until it has ended. A broken connection is reopened, and the
+    /// stream resumes after the last message.
+    pub fn watch(
+        &self,
+        run_id: &str,
+    ) -> Call<pb::WatchRunRequest, ItemStream<pb::WatchRunResponse>> {
+        self.call(self.watching(run_id), |client, request| {
+            client.watch_run(request).boxed()
         })
     }
 
-    /// The run, once it has ended. Whoever will not wait for ever puts a [`tokio::time::timeout`] around it.
-    pub fn wait(&self, run_id: &str) -> Call<pb::WatchRunRequest, One<pb::Run>> {
-        self.call(self.watching(run_id), |client, asked| {
-            ended(client, asked).boxed()
+    /// Returns the run once it has ended. Wrap the call in [`tokio::time::timeout`] to limit the
+    /// wait.
+    pub fn wait(&self, run_id: &str) -> Call<pb::WatchRunRequest, ResponseFuture<pb::Run>> {
+        self.call(self.watching(run_id), |client, request| {
+            ended(client, request).boxed()
         })
     }
 
-    /// What its tasks wrote; as long as it runs, when it is followed (`follow`). Over broken connections like
+    /// Streams the log lines of its tasks; with `follow`, until the run has ended. Resumes like
     /// [`Workspace::watch`].
-    pub fn logs(&self, run_id: &str) -> Call<pb::TailLogsRequest, Many<pb::LogLine>> {
-        let asked = pb::TailLogsRequest {
+    pub fn logs(&self, run_id: &str) -> Call<pb::TailLogsRequest, ItemStream<pb::LogLine>> {
+        let request = pb::TailLogsRequest {
             tenant: self.tenant(),
             workspace: self.name(),
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        self.call(asked, |client, asked| {
+        self.call(request, |client, request| {
             client
-                .tail_logs(asked)
-                .map_ok(|told| stream::iter(told.lines).map(Ok))
+                .tail_logs(request)
+                .map_ok(|response| stream::iter(response.lines).map(Ok))
                 .try_flatten()
                 .boxed()
         })
@@ -53,10 +57,10 @@ impl Workspace {
     }
 }
 
-async fn ended(client: Client, asked: pb::WatchRunRequest) -> Result<pb::Run, Error> {
+async fn ended(client: Client, request: pb::WatchRunRequest) -> Result<pb::Run, Error> {
     let runs = client
-        .watch_run(asked.clone())
-        .try_filter_map(|told| future::ok(told.run));
+        .watch_run(request.clone())
+        .try_filter_map(|response| future::ok(response.run));
     let mut ended = std::pin::pin!(runs.try_filter(|run| future::ready(has_ended(run))));
     if let Some(run) = ended.try_next().await? {
         return Ok(run);
@@ -66,14 +70,14 @@ async fn ended(client: Client, asked: pb::WatchRunRequest) -> Result<pb::Run, Er
         workspace,
         run_id,
         ..
-    } = asked;
+    } = request;
     let read = pb::GetRunRequest {
         tenant,
         workspace,
         run_id,
         ..Default::default()
     };
-    given(
+    required(
         client.scheduler().get_run(read).await?.into_inner().run,
         "run",
     )

@@ -1,13 +1,14 @@
-//! Outcomes that are not taken as they are, and what is told instead: without it their attempts would seem to run on.
+//! Replacements for outcomes that the server refuses. Without a replacement the attempt would
+//! appear to be still running.
 
 use servo_proto::v1 as pb;
 
-/// The type of the error that a bare outcome tells.
+/// The error type of a reduced outcome.
 const REFUSED: &str = "OutcomeRefused";
 const MESSAGE_BYTES_MAX: usize = 1_024;
 
-/// What is told instead of an outcome that was refused; `None` when that is the last word.
-pub(super) fn instead(
+/// The outcome to send in place of a refused one; `None` when the refusal is final.
+pub(super) fn replacement(
     finish: &pb::FinishAttemptRequest,
     refusal: &pb::CallbackRefusal,
 ) -> Option<pb::FinishAttemptRequest> {
@@ -15,14 +16,14 @@ pub(super) fn instead(
         pb::ErrorReason::OutputNotCommitted if finish.outcome() == pb::Outcome::Succeeded => {
             Some(failed(finish, &refusal.message))
         }
-        pb::ErrorReason::InvalidField | pb::ErrorReason::MessageTooLarge if !is_bare(finish) => {
-            Some(bare(finish, &refusal.message))
+        pb::ErrorReason::InvalidField | pb::ErrorReason::MessageTooLarge if !is_reduced(finish) => {
+            Some(reduced(finish, &refusal.message))
         }
         _ => None,
     }
 }
 
-/// A success whose outputs do not count is a failure that says so.
+/// Turns a success whose outputs were refused into a failure.
 fn failed(finish: &pb::FinishAttemptRequest, why: &str) -> pb::FinishAttemptRequest {
     let error = pb::TaskError {
         category: pb::ErrorCategory::UserCode.into(),
@@ -37,8 +38,9 @@ fn failed(finish: &pb::FinishAttemptRequest, why: &str) -> pb::FinishAttemptRequ
     }
 }
 
-/// Whose attempt it is, when it ran and in a few words how it ended: nothing that could be too much or wrong.
-pub(super) fn bare(finish: &pb::FinishAttemptRequest, why: &str) -> pb::FinishAttemptRequest {
+/// Keeps only the identity of the attempt, its times and a short error: nothing that could be too
+/// large or invalid.
+pub(super) fn reduced(finish: &pb::FinishAttemptRequest, why: &str) -> pb::FinishAttemptRequest {
     pb::FinishAttemptRequest {
         tenant: finish.tenant.clone(),
         workspace: finish.workspace.clone(),
@@ -58,13 +60,13 @@ pub(super) fn bare(finish: &pb::FinishAttemptRequest, why: &str) -> pb::FinishAt
     }
 }
 
-/// The category stays: it decides about a retry.
+/// Keeps the category, because it decides whether the task is retried.
 fn short(error: Option<&pb::TaskError>, why: &str) -> pb::TaskError {
-    let refused = format!("the outcome was refused: {}", begin_of(why));
+    let refused = format!("the outcome was refused: {}", beginning_of(why));
     let (category, message) = match error {
         Some(error) => (
             error.category,
-            format!("{} ({refused})", begin_of(&error.message)),
+            format!("{} ({refused})", beginning_of(&error.message)),
         ),
         None => (pb::ErrorCategory::UserCode.into(), refused),
     };
@@ -78,11 +80,11 @@ fn short(error: Option<&pb::TaskError>, why: &str) -> pb::TaskError {
     }
 }
 
-fn begin_of(text: &str) -> &str {
+fn beginning_of(text: &str) -> &str {
     &text[..text.floor_char_boundary(MESSAGE_BYTES_MAX)]
 }
 
-fn is_bare(finish: &pb::FinishAttemptRequest) -> bool {
+fn is_reduced(finish: &pb::FinishAttemptRequest) -> bool {
     finish
         .error
         .as_ref()
@@ -128,67 +130,72 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_malformed_ends_as_a_few_words() {
+    fn oversized_or_invalid_outcome_is_reduced() {
         for reason in [
             pb::ErrorReason::MessageTooLarge,
             pb::ErrorReason::InvalidField,
         ] {
-            let told = instead(&large(pb::Outcome::Succeeded, None), &refusal(reason)).unwrap();
+            let outcome =
+                replacement(&large(pb::Outcome::Succeeded, None), &refusal(reason)).unwrap();
             assert_eq!(
-                (told.outcome(), told.attempt_id.as_str()),
+                (outcome.outcome(), outcome.attempt_id.as_str()),
                 (pb::Outcome::Failed, "a")
             );
-            assert!(told.task.is_some() && told.start_time.is_some() && told.encoded_len() < 4_096);
+            assert!(
+                outcome.task.is_some()
+                    && outcome.start_time.is_some()
+                    && outcome.encoded_len() < 4_096
+            );
             assert_eq!(
-                told.error.as_ref().unwrap().message,
+                outcome.error.as_ref().unwrap().message,
                 "the outcome was refused: checks: too many"
             );
             assert_eq!(
-                instead(&told, &refusal(reason)),
+                replacement(&outcome, &refusal(reason)),
                 None,
-                "it is not repeated for ever"
+                "it is not repeated forever"
             );
         }
     }
 
     #[test]
-    fn an_error_keeps_what_decides_about_its_retry() {
+    fn reduced_error_keeps_its_category() {
         let error = pb::TaskError {
             category: pb::ErrorCategory::Transient.into(),
             message: "é".repeat(1 << 20),
             retriable: Some(true),
             ..Default::default()
         };
-        let told = bare(&large(pb::Outcome::Failed, Some(error)), "too large");
-        let short = told.error.as_ref().unwrap();
+        let outcome = reduced(&large(pb::Outcome::Failed, Some(error)), "too large");
+        let short = outcome.error.as_ref().unwrap();
         assert_eq!(
             (short.category(), short.retriable),
             (pb::ErrorCategory::Transient, Some(true))
         );
-        assert!(short.message.starts_with('é') && told.encoded_len() < 4_096);
-        let given_back = bare(&large(pb::Outcome::Interrupted, None), "too large");
+        assert!(short.message.starts_with('é') && outcome.encoded_len() < 4_096);
+        let given_back = reduced(&large(pb::Outcome::Interrupted, None), "too large");
         assert_eq!(
             given_back.outcome(),
             pb::Outcome::Interrupted,
-            "it is no failure of the task"
+            "it is not a failure of the task"
         );
     }
 
     #[test]
-    fn a_success_without_its_outputs_is_a_failure_with_its_checks() {
+    fn success_with_refused_outputs_becomes_a_failure() {
         let refused = refusal(pb::ErrorReason::OutputNotCommitted);
-        let told = instead(&large(pb::Outcome::Succeeded, None), &refused).unwrap();
+        let outcome = replacement(&large(pb::Outcome::Succeeded, None), &refused).unwrap();
         assert_eq!(
-            (told.outcome(), told.checks.len()),
+            (outcome.outcome(), outcome.checks.len()),
             (pb::Outcome::Failed, 1 << 10)
         );
-        assert_eq!(instead(&told, &refused), None);
+        assert_eq!(replacement(&outcome, &refused), None);
         assert_eq!(
-            instead(&told, &refusal(pb::ErrorReason::StaleAttempt)),
+            replacement(&outcome, &refusal(pb::ErrorReason::StaleAttempt)),
             None
         );
         assert!(
-            instead(&told, &refusal(pb::ErrorReason::MessageTooLarge))
+            replacement(&outcome, &refusal(pb::ErrorReason::MessageTooLarge))
                 .unwrap()
                 .checks
                 .is_empty()
