@@ -1,4 +1,4 @@
-//! A throw-away certificate authority: enough to give every process of one machine an identity.
+//! A temporary certificate authority that gives every process of one machine an identity.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
@@ -27,13 +27,13 @@ impl KeyPair {
     /// Writes `<name>.crt` and `<name>.key` into `dir`; the key is readable by its owner only.
     pub fn write(&self, dir: &Path, name: &str) -> Result<()> {
         fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
-        // The key goes first: a reader that sees the new certificate can load the pair.
+        // Writes the key first, so that a reader of the new certificate can load the pair.
         replace(&dir.join(format!("{name}.key")), &self.key)?;
         replace(&dir.join(format!("{name}.crt")), &self.certificate)
     }
 }
 
-/// What a certificate shall say.
+/// The content of a certificate.
 #[derive(Debug, Clone)]
 pub struct Issue {
     uri: Option<String>,
@@ -52,15 +52,15 @@ impl Issue {
         }
     }
 
-    /// A certificate that names a host but nobody's identity.
-    pub fn nameless() -> Issue {
+    /// A certificate with a host name but without an identity.
+    pub fn without_identity() -> Issue {
         Issue {
             uri: None,
             ..Issue::identity("")
         }
     }
 
-    /// The same, but its time is over.
+    /// The same certificate, but expired.
     pub fn expired(mut self) -> Issue {
         self.not_before = OffsetDateTime::now_utc() - Duration::days(2);
         self.not_after = OffsetDateTime::now_utc() - Duration::days(1);
@@ -89,7 +89,7 @@ impl Issue {
     }
 }
 
-/// The authority itself.
+/// The certificate authority.
 pub struct Ca {
     certificate: String,
     issuer: Issuer<'static, SigningKey>,
@@ -106,7 +106,7 @@ impl Ca {
         })
     }
 
-    /// The authority kept in `dir`, made at first use.
+    /// The authority stored in `dir`, created on first use.
     pub fn load_or_create(dir: &Path) -> Result<Ca> {
         let (cert_path, key_path) = (dir.join("ca.crt"), dir.join("ca.key"));
         if let (Ok(certificate), Ok(key)) = (
@@ -129,7 +129,7 @@ impl Ca {
         Ok(ca)
     }
 
-    /// The certificate that others trust, PEM.
+    /// The certificate of the authority, PEM.
     pub fn certificate(&self) -> &str {
         &self.certificate
     }
@@ -160,7 +160,7 @@ fn name(common_name: &str) -> DistinguishedName {
     name
 }
 
-/// Replaces a file in one step, so that a watcher never reads half of it.
+/// Replaces a file atomically, so that a watcher never reads a part of it.
 fn replace(path: &Path, text: &str) -> Result<()> {
     let next = path.with_extension("next");
     write_private(&next, text).with_context(|| format!("write {}", next.display()))?;

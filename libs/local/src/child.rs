@@ -1,5 +1,5 @@
-//! Child processes that never outlive us: each in a process group of its own, stopped on drop, and killed by the
-//! kernel when we are killed.
+//! Child processes that never outlive this process: each in its own process group, stopped on drop,
+//! and killed by the kernel if this process is killed.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -14,10 +14,10 @@ use nix::unistd::Pid;
 
 use crate::unprivileged::User;
 
-/// How often a wait looks again; the kernel offers no waiting with a time limit without unsafe code.
+/// The poll interval of a wait, because waiting with a timeout would need unsafe code.
 const WAIT_STEP: Duration = Duration::from_millis(5);
 
-/// A running child and all it starts. Dropping it kills the whole group.
+/// A running child and everything it starts. Dropping it kills the whole group.
 #[derive(Debug)]
 pub struct Child {
     name: String,
@@ -25,7 +25,8 @@ pub struct Child {
 }
 
 impl Child {
-    /// A command whose process dies with us; add arguments, environment and files, then [`Child::spawn`] it.
+    /// A command whose process dies with this one; add arguments, environment and files, then
+    /// [`Child::spawn`] it.
     pub fn command(program: &Path) -> Command {
         command(program, None)
     }
@@ -33,7 +34,7 @@ impl Child {
     /// Starts `command` in its own process group.
     pub fn spawn(name: &str, mut command: Command) -> io::Result<Child> {
         command.process_group(0);
-        let inner = spawn_on_lasting_thread(command)?;
+        let inner = spawn_on_permanent_thread(command)?;
         Ok(Child {
             name: name.to_owned(),
             inner,
@@ -58,7 +59,7 @@ impl Child {
         kill(self.pid(), signal).map_err(io::Error::from)
     }
 
-    /// Waits for the end, `limit` at most.
+    /// Waits at most `limit` for the end.
     pub fn wait_for(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
         let deadline = Instant::now() + limit;
         loop {
@@ -72,7 +73,7 @@ impl Child {
         }
     }
 
-    /// Asks with `signal`, waits `grace`, then kills the group.
+    /// Sends `signal`, waits `grace`, then kills the group.
     pub fn stop(&mut self, signal: Signal, grace: Duration) -> io::Result<ExitStatus> {
         if self.inner.try_wait()?.is_none() {
             self.signal(signal)?;
@@ -90,7 +91,7 @@ impl Child {
 
     /// `kill -9` of the whole group.
     pub fn kill_group(&mut self) -> io::Result<ExitStatus> {
-        // ESRCH only says that the group is gone already.
+        // ESRCH only means that the group is gone already.
         let _ = killpg(self.pid(), Signal::SIGKILL);
         self.inner.wait()
     }
@@ -108,10 +109,10 @@ impl Drop for Child {
     }
 }
 
-/// A command for `program` that the kernel kills when we die, run as `user` if given.
+/// A command for `program` that the kernel kills when this process dies, run as `user` if given.
 ///
-/// util-linux's `setpriv` sets both between fork and exec, where we could not without unsafe code; on a system
-/// without it the child still runs and is still stopped on drop.
+/// util-linux's `setpriv` sets both between fork and exec, which is not possible here without
+/// unsafe code; on a system without it the child still runs and is still stopped on drop.
 pub(crate) fn command(program: &Path, user: Option<User>) -> Command {
     let Some(setpriv) = find_in_path("setpriv") else {
         return plain_command(program, user);
@@ -142,16 +143,16 @@ pub(crate) fn find_in_path(program: &str) -> Option<PathBuf> {
         .find(|path| path.is_file())
 }
 
-/// The kernel sends the death signal when the *thread* that forked ends, so all forks happen on one thread that
-/// lasts as long as the process.
-fn spawn_on_lasting_thread(command: Command) -> io::Result<std::process::Child> {
+/// Spawns on a thread that lives as long as the process, because the kernel sends the death signal
+/// when the *thread* that forked ends.
+fn spawn_on_permanent_thread(command: Command) -> io::Result<std::process::Child> {
     type Job = (Command, Sender<io::Result<std::process::Child>>);
     static SPAWNER: OnceLock<Sender<Job>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (jobs, inbox) = channel::<Job>();
         std::thread::spawn(move || {
             for (mut command, reply) in inbox {
-                // A caller that is gone drops the child, which is then left to the death signal.
+                // If the caller is gone, the child is dropped here and ends with the death signal.
                 let _ = reply.send(command.spawn());
             }
         });

@@ -1,9 +1,10 @@
-//! An OpenTelemetry collector that keeps what it is sent.
+//! An OpenTelemetry collector that stores the spans it receives.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
+use data_encoding::HEXLOWER;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
@@ -17,28 +18,28 @@ use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Server, ServerTlsConfig};
 use tonic::{Request, Response, Status};
 
-/// Speaks OTLP over gRPC on loopback until the runtime ends. Cheap to clone.
+/// Serves OTLP over gRPC on loopback until the runtime ends. Cheap to clone.
 #[derive(Clone)]
 pub struct Collector {
     address: SocketAddr,
-    taken: Arc<Mutex<Vec<TakenSpan>>>,
+    received: Arc<Mutex<Vec<ReceivedSpan>>>,
 }
 
-/// A span, and the service that it says it is of.
+/// A span and the name of its service.
 #[derive(Debug, Clone)]
-pub struct TakenSpan {
+pub struct ReceivedSpan {
     pub service: String,
     pub span: Span,
 }
 
 impl Collector {
-    /// Over TLS if it is told how.
+    /// Starts the collector, with TLS if configured.
     pub async fn start(tls: Option<ServerTlsConfig>) -> Result<Collector> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
         let collector = Collector {
             address: listener.local_addr()?,
-            taken: Arc::default(),
+            received: Arc::default(),
         };
         let mut server = Server::builder();
         if let Some(tls) = tls {
@@ -54,16 +55,16 @@ impl Collector {
         self.address
     }
 
-    /// All that came so far.
-    pub fn spans(&self) -> Vec<TakenSpan> {
-        self.taken
+    /// All spans received so far.
+    pub fn spans(&self) -> Vec<ReceivedSpan> {
+        self.received
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
-    /// What came of one trace, by its id in hex.
-    pub fn trace(&self, id: &str) -> Vec<TakenSpan> {
+    /// The received spans of one trace, by its id in hex.
+    pub fn trace(&self, id: &str) -> Vec<ReceivedSpan> {
         self.spans()
             .into_iter()
             .filter(|taken| taken.trace_id() == id)
@@ -71,21 +72,21 @@ impl Collector {
     }
 }
 
-impl TakenSpan {
+impl ReceivedSpan {
     pub fn trace_id(&self) -> String {
-        hex::encode(&self.span.trace_id)
+        HEXLOWER.encode(&self.span.trace_id)
     }
 
     pub fn id(&self) -> String {
-        hex::encode(&self.span.span_id)
+        HEXLOWER.encode(&self.span.span_id)
     }
 
-    /// Empty for the first of a trace.
+    /// Empty for the root span of a trace.
     pub fn parent_id(&self) -> String {
-        hex::encode(&self.span.parent_span_id)
+        HEXLOWER.encode(&self.span.parent_span_id)
     }
 
-    /// An attribute as text.
+    /// The value of an attribute as text.
     pub fn attribute(&self, key: &str) -> Option<String> {
         text(&self.span.attributes, key)
     }
@@ -97,25 +98,25 @@ impl TraceService for Collector {
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        let taken = request
+        let received = request
             .into_inner()
             .resource_spans
             .into_iter()
             .flat_map(spans_of);
-        self.taken
+        self.received
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .extend(taken);
+            .extend(received);
         Ok(Response::new(ExportTraceServiceResponse::default()))
     }
 }
 
-fn spans_of(of: ResourceSpans) -> Vec<TakenSpan> {
+fn spans_of(of: ResourceSpans) -> Vec<ReceivedSpan> {
     let attributes = of.resource.unwrap_or_default().attributes;
     let service = text(&attributes, "service.name").unwrap_or_default();
     let spans = of.scope_spans.into_iter().flat_map(|scope| scope.spans);
     spans
-        .map(|span| TakenSpan {
+        .map(|span| ReceivedSpan {
             service: service.clone(),
             span,
         })

@@ -11,23 +11,24 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::postgres::{Postgres, PostgresOptions};
 use crate::secret::random_word;
 
-/// Names the cluster that tests share: the URL of a superuser.
+/// The environment variable with the URL of a superuser of the cluster that tests share.
 const CLUSTER_VARIABLE: &str = "SERVO_TEST_DATABASE_URL";
 const TEMPLATE: &str = "servo_template";
-/// Any number; it serialises the making of the template.
+/// An arbitrary key; the lock serializes the creation of the template.
 const TEMPLATE_LOCK: i64 = 7_400_001;
 
-/// A database of its own. Dropping it leaves it to the cluster, which ends with the tests.
+/// A database for one test. It is not dropped, because the cluster is deleted after the tests.
 #[derive(Debug, Clone)]
 pub struct TestDatabase {
     admin: PgConnectOptions,
     password: String,
-    /// Only when this process had to start a cluster itself.
+    /// Set only if this process had to start a cluster itself.
     _cluster: Option<Arc<PrivateCluster>>,
 }
 
 impl TestDatabase {
-    /// A migrated database in the shared cluster, or in one of this process when there is none.
+    /// Creates a migrated database in the shared cluster, or in a cluster of this process if there
+    /// is none.
     pub async fn create() -> Result<TestDatabase> {
         let (url, cluster) = cluster_url().await?;
         let server: PgConnectOptions = url
@@ -105,7 +106,8 @@ async fn cluster_url() -> Result<(String, Option<Arc<PrivateCluster>>)> {
     if let Ok(url) = std::env::var(CLUSTER_VARIABLE) {
         return Ok((url, None));
     }
-    // Kept by the databases that live in it; the next test of this process joins or starts anew.
+    // The databases keep the cluster alive; the next test of this process uses it or starts another
+    // one.
     static SHARED: OnceCell<Mutex<std::sync::Weak<PrivateCluster>>> = OnceCell::const_new();
     let shared = SHARED
         .get_or_init(|| async { Mutex::new(std::sync::Weak::new()) })
@@ -122,7 +124,7 @@ async fn cluster_url() -> Result<(String, Option<Arc<PrivateCluster>>)> {
 
 fn start_private_cluster() -> Result<PrivateCluster> {
     let dir = std::env::temp_dir().join(format!("servo-test-{}", random_suffix()));
-    let postgres = Postgres::start_with(&dir, PostgresOptions::fast_and_forgetful())?;
+    let postgres = Postgres::start_with(&dir, PostgresOptions::without_durability())?;
     Ok(PrivateCluster {
         postgres: Mutex::new(postgres),
         dir,
@@ -179,7 +181,7 @@ async fn make_template_if_missing(
     .await
 }
 
-/// For statements that take no parameters; the names in them are ours.
+/// Runs a statement without parameters; the names in it are safe constants.
 async fn run(connection: &mut PgConnection, sql: String) -> Result<()> {
     sqlx::query(AssertSqlSafe(sql)).execute(connection).await?;
     Ok(())

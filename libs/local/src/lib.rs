@@ -1,8 +1,8 @@
-//! What demo, dev, tests, chaos and bench share: a private Postgres, a throw-away CA, free ports, and child
-//! processes that cannot outlive us.
+//! Shared by development commands, tests and benchmarks: a private Postgres, a temporary CA, free
+//! ports, and child processes that cannot outlive their parent.
 //!
-//! Real things on one machine, nothing mocked. Start reading at [`Postgres`].
-//! **Stays absent:** anything a production deployment would run.
+//! Real components on one machine, no mocks. Start reading at [`Postgres`]. **Stays absent:**
+//! anything a production deployment would run.
 
 mod ca;
 mod child;
@@ -18,9 +18,9 @@ mod unprivileged;
 
 pub use ca::{Ca, Issue, KeyPair};
 pub use child::Child;
-pub use collector::{Collector, TakenSpan};
+pub use collector::{Collector, ReceivedSpan};
 pub use database::TestDatabase;
 pub use lock::DirLock;
-pub use mesh::{Instance, LivenessPace, LocalMesh, MeshOptions, ServiceStatus, Step, TENANT};
+pub use mesh::{Instance, LivenessTimings, LocalMesh, MeshOptions, ServiceStatus, Step, TENANT};
 pub use ports::{FreePorts, free_port};
 pub use postgres::{Postgres, PostgresOptions};

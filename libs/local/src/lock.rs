@@ -1,4 +1,4 @@
-//! One Servo per directory, and one at a time that chooses ports.
+//! Locks: one Servo per directory, and one process at a time that chooses ports.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
-/// Held while a mesh or a cluster uses a directory; the kernel gives it back when we end, however we end.
+/// Held while a mesh or a cluster uses a directory; the kernel releases it when the process ends.
 #[derive(Debug)]
 pub struct DirLock {
     _file: File,
@@ -32,15 +32,15 @@ impl DirLock {
     }
 }
 
-/// Held from choosing ports until the processes that were told to use them listen on them: two meshes that start at
-/// once on one machine would choose the same ones.
+/// Held from choosing ports until the processes listen on them, because two meshes that start at
+/// the same time on one machine would choose the same ports.
 #[derive(Debug)]
 pub(crate) struct PortsLock {
     _file: File,
 }
 
 impl PortsLock {
-    /// Waits for its turn.
+    /// Waits until the lock is free.
     pub(crate) fn take() -> io::Result<PortsLock> {
         let name = format!("servo-ports-{}.lock", nix::unistd::Uid::effective());
         let file = File::create(std::env::temp_dir().join(name))?;
@@ -49,14 +49,14 @@ impl PortsLock {
     }
 }
 
-/// Held by whoever was handed out a port, until it ends.
+/// Held by the owner of a reserved port.
 #[derive(Debug)]
 pub(crate) struct PortLock {
     _file: File,
 }
 
 impl PortLock {
-    /// Nothing while another holds it.
+    /// `None` while another process holds it.
     pub(crate) fn take(port: u16) -> Option<PortLock> {
         let name = format!("servo-port-{}-{port}.lock", nix::unistd::Uid::effective());
         let file = File::create(std::env::temp_dir().join(name)).ok()?;

@@ -1,4 +1,4 @@
-//! Ports on loopback: the wanted one when it is free, else the next free one.
+//! Ports on loopback: the preferred one if it is free, otherwise the next free one.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, TcpListener};
@@ -7,25 +7,27 @@ use anyhow::{Result, bail};
 
 use crate::lock::PortLock;
 
-/// How far above the wanted port we look before we take any.
+/// How many ports above the preferred one are tried.
 const TRIES_MAX: u16 = 200;
 
-/// A port of 127.0.0.1 that nobody listens on.
+/// A free port of 127.0.0.1.
 pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
         .local_addr()?
         .port())
 }
 
-/// Hands out ports that are free now and that nobody else of this user was handed out. They stay ours as long as this
-/// lives, also while a process that listened there is killed and has not been started again.
+/// Reserves ports that are free and not reserved by another process of this user. They stay
+/// reserved as long as this value lives, even while a process that listened there was killed and
+/// has not been restarted.
 #[derive(Debug, Default)]
 pub struct FreePorts {
     taken: HashMap<u16, PortLock>,
 }
 
 impl FreePorts {
-    /// `wanted`, or the next port above it for which those at `offsets` (further listeners) are free too.
+    /// `wanted`, or the next port above it for which the ports at `offsets` (further listeners) are
+    /// free too.
     pub fn group(&mut self, wanted: u16, offsets: &[u16]) -> Result<u16> {
         for port in wanted..wanted.saturating_add(TRIES_MAX) {
             let further = offsets.iter().map(|offset| port.checked_add(*offset));
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_port_moves_on() {
+    fn busy_port_is_skipped() {
         let busy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let wanted = busy.local_addr().unwrap().port();
         let mut ports = FreePorts::default();
@@ -70,12 +72,12 @@ mod tests {
         assert_ne!(
             ports.group(wanted, &[100]).unwrap(),
             got,
-            "a port is handed out once"
+            "a port is reserved once"
         );
     }
 
     #[test]
-    fn a_port_on_which_nobody_listens_for_a_while_is_not_given_to_others() {
+    fn reserved_port_is_not_given_to_others() {
         let wanted = free_port().unwrap();
         let (mut ours, mut theirs) = (FreePorts::default(), FreePorts::default());
         let got = ours.group(wanted, &[]).unwrap();

@@ -1,4 +1,4 @@
-//! A private Postgres: its own directory, its own port on loopback, never the system's cluster.
+//! A private Postgres: its own directory and port on loopback, never the system's cluster.
 
 use std::fs::{self, File};
 use std::net::TcpStream;
@@ -11,16 +11,16 @@ use nix::sys::signal::Signal;
 
 use crate::child::{Child, command, find_in_path};
 use crate::ports::free_port;
-use crate::secret::kept_secret;
+use crate::secret::load_or_create_secret;
 use crate::unprivileged::{self, User};
 
 /// The superuser of a private cluster.
 const ADMIN: &str = "servo_admin";
 
-/// How long a start may take; crash recovery after `kill -9` is part of it.
+/// How long a start may take, including crash recovery after `kill -9`.
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_GRACE: Duration = Duration::from_secs(20);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The settings every private cluster runs with.
 const SETTINGS: &[(&str, &str)] = &[
@@ -34,16 +34,16 @@ const SETTINGS: &[(&str, &str)] = &[
     ("password_encryption", "scram-sha-256"),
 ];
 
-/// What may differ between clusters.
+/// The settings that may differ between clusters.
 #[derive(Debug, Default, Clone)]
 pub struct PostgresOptions {
-    /// Extra server settings; they win over the defaults.
+    /// Extra server settings, which override the defaults.
     pub settings: Vec<(String, String)>,
 }
 
 impl PostgresOptions {
-    /// For tests that need no durability: several times faster.
-    pub fn fast_and_forgetful() -> Self {
+    /// For tests that do not need durability: several times faster.
+    pub fn without_durability() -> Self {
         PostgresOptions::default()
             .with("fsync", "off")
             .with("synchronous_commit", "off")
@@ -70,7 +70,7 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// Starts the cluster in `dir`, making it first when there is none.
+    /// Starts the cluster in `dir` and creates it first if it does not exist.
     pub fn start(dir: &Path) -> Result<Postgres> {
         Postgres::start_with(dir, PostgresOptions::default())
     }
@@ -78,7 +78,7 @@ impl Postgres {
     pub fn start_with(dir: &Path, options: PostgresOptions) -> Result<Postgres> {
         let bin = find_binaries()?;
         let user = unprivileged::user()?;
-        let dir = unprivileged::lend_dir(dir, user)?;
+        let dir = unprivileged::prepare_dir(dir, user)?;
         let password = password_of(&dir, user)?;
         let mut postgres = Postgres {
             bin,
@@ -109,7 +109,7 @@ impl Postgres {
         )
     }
 
-    /// The one password of this cluster; the service roles get it too.
+    /// The password of the superuser; the service roles get it too.
     pub fn password(&self) -> &str {
         &self.password
     }
@@ -118,7 +118,7 @@ impl Postgres {
         self.port
     }
 
-    /// The server's log file, for what it refused and why.
+    /// The server's log file.
     pub fn log_path(&self) -> PathBuf {
         self.dir.join("postgres.log")
     }
@@ -128,12 +128,12 @@ impl Postgres {
         self.server.as_ref().map(Child::id)
     }
 
-    /// How the server ended, if nobody here stopped it.
+    /// The exit status of the server, if it ended without being stopped.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         Ok(self.server.as_mut().map_or(Ok(None), Child::try_wait)?)
     }
 
-    /// `kill -9` of the server: no checkpoint, no goodbye. The data stays.
+    /// `kill -9` of the server, without a checkpoint. The data stays.
     pub fn kill_9(&mut self) -> Result<()> {
         if let Some(mut server) = self.server.take() {
             server.kill_group()?;
@@ -185,7 +185,8 @@ impl Postgres {
         Ok(())
     }
 
-    /// Tries until the server answers: after `kill -9` its orphans hold the shared memory for a moment.
+    /// Retries until the server accepts connections, because after `kill -9` its orphans hold the
+    /// shared memory for a moment.
     fn launch(&mut self) -> Result<()> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
@@ -200,7 +201,7 @@ impl Postgres {
                     self.log_path().display()
                 );
             }
-            std::thread::sleep(LOOK_AGAIN * 10);
+            std::thread::sleep(POLL_INTERVAL * 10);
         }
     }
 
@@ -232,21 +233,21 @@ impl Postgres {
         Child::spawn("postgres", server).context("start Postgres")
     }
 
-    /// False when the server gave up by itself.
+    /// False when the server exited.
     fn wait_until_accepting(&self, server: &mut Child, deadline: Instant) -> Result<bool> {
         let ready = self.data().join("postmaster.pid");
         while Instant::now() < deadline {
             if server.try_wait()?.is_some() {
                 return Ok(false);
             }
-            // The last line of the pid file says `ready` once connections are accepted.
-            let says_ready = fs::read_to_string(&ready).is_ok_and(|text| {
+            // The last line of the pid file is `ready` once connections are accepted.
+            let is_ready = fs::read_to_string(&ready).is_ok_and(|text| {
                 text.starts_with(&server.id().to_string()) && text.trim_end().ends_with("ready")
             });
-            if says_ready && TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+            if is_ready && TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
                 return Ok(true);
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::sleep(POLL_INTERVAL);
         }
         Ok(false)
     }
@@ -258,7 +259,7 @@ impl Drop for Postgres {
     }
 }
 
-/// The newest installed Postgres: Debian's place first, then the PATH.
+/// The newest installed Postgres: Debian's directory first, then the PATH.
 fn find_binaries() -> Result<PathBuf> {
     let mut debian: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -281,10 +282,10 @@ fn find_binaries() -> Result<PathBuf> {
         .context("no Postgres 15 or newer found: install the package `postgresql`, or set SERVO_DATABASE_URL")
 }
 
-/// Made at first use; initdb reads it as the user that runs Postgres.
+/// Created on first use; initdb reads it as the user that runs Postgres.
 fn password_of(dir: &Path, user: Option<User>) -> Result<String> {
     let path = dir.join("password");
-    let password = kept_secret(&path, "")?;
+    let password = load_or_create_secret(&path, "")?;
     if let Some(user) = user {
         std::os::unix::fs::chown(&path, Some(user.uid), Some(user.gid))?;
     }

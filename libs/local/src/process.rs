@@ -1,4 +1,4 @@
-//! What processes of this machine use, as the kernel counts it.
+//! The resource usage of processes of this machine, as the kernel counts it.
 
 use std::fs;
 use std::time::Duration;
@@ -13,7 +13,7 @@ pub fn memory_mb(pid: u32) -> Result<f64> {
     megabytes(pid, "VmRSS")
 }
 
-/// The most resident memory that the process ever took, in megabytes.
+/// The peak of resident memory of the process, in megabytes.
 pub fn peak_memory_mb(pid: u32) -> Result<f64> {
     megabytes(pid, "VmHWM")
 }
@@ -42,7 +42,7 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
     let mut ticks = stat(pid)?.ticks;
     for entry in fs::read_dir("/proc")?.flatten() {
         let child = entry.file_name().to_string_lossy().parse::<u32>().ok();
-        // One that ends just now is no longer there to be asked.
+        // A child that has just ended can no longer be read.
         if let Some(child) = child
             .and_then(|child| stat(child).ok())
             .filter(|child| child.parent == pid)
@@ -58,7 +58,7 @@ struct Stat {
     ticks: u64,
 }
 
-/// The fields after the name, which stands in parentheses and may hold anything.
+/// The fields after the name, which is in parentheses and may contain any character.
 fn stat(pid: u32) -> Result<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let (_, fields) = text

@@ -1,4 +1,4 @@
-//! Secrets made at first use and kept in files that nobody else may read.
+//! Secrets that are created on first use and stored in files that only the owner can read.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -12,8 +12,8 @@ use rand::distr::Alphanumeric;
 /// About 256 bits.
 const SECRET_CHARACTERS: usize = 43;
 
-/// The secret in `path`, or a new one with this prefix.
-pub(crate) fn kept_secret(path: &Path, prefix: &str) -> Result<String> {
+/// The secret stored in `path`, or a new one with this prefix.
+pub(crate) fn load_or_create_secret(path: &Path, prefix: &str) -> Result<String> {
     if let Ok(kept) = fs::read_to_string(path) {
         return Ok(kept.trim().to_owned());
     }

@@ -1,4 +1,4 @@
-//! Postgres refuses to run as root. As root we lend it a directory that an unprivileged user owns.
+//! Postgres refuses to run as root. As root it gets a directory that an unprivileged user owns.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,7 +14,7 @@ pub(crate) struct User {
     pub(crate) gid: u32,
 }
 
-/// The user Postgres shall run as: nobody in particular when we are not root ourselves.
+/// The user that Postgres runs as: `None`, the current user, unless that is root.
 pub(crate) fn user() -> Result<Option<User>> {
     if !Uid::effective().is_root() {
         return Ok(None);
@@ -32,20 +32,20 @@ pub(crate) fn user() -> Result<Option<User>> {
     )
 }
 
-/// Makes `dir` and gives it to `user`. A directory below one that `user` may not enter (a clone in root's home)
-/// is replaced by one in the temporary directory with a name that stays the same.
-pub(crate) fn lend_dir(dir: &Path, user: Option<User>) -> Result<PathBuf> {
+/// Creates `dir` and gives it to `user`. If `user` may not enter it (a clone in root's home), a
+/// directory with a stable name in the temporary directory replaces it.
+pub(crate) fn prepare_dir(dir: &Path, user: Option<User>) -> Result<PathBuf> {
     std::fs::create_dir_all(dir).with_context(|| format!("create {}", dir.display()))?;
     let dir = dir.canonicalize()?;
     let Some(user) = user else { return Ok(dir) };
-    let lent = if may_enter(&dir, user)? {
+    let owned = if may_enter(&dir, user)? {
         dir
     } else {
-        substitute_for(&dir)?
+        substitute_dir(&dir)?
     };
-    std::os::unix::fs::chown(&lent, Some(user.uid), Some(user.gid))
-        .with_context(|| format!("give {} to the user that runs Postgres", lent.display()))?;
-    Ok(lent)
+    std::os::unix::fs::chown(&owned, Some(user.uid), Some(user.gid))
+        .with_context(|| format!("give {} to the user that runs Postgres", owned.display()))?;
+    Ok(owned)
 }
 
 fn may_enter(dir: &Path, user: User) -> Result<bool> {
@@ -59,7 +59,7 @@ fn may_enter(dir: &Path, user: User) -> Result<bool> {
     Ok(test.status().context("run `test`")?.success())
 }
 
-fn substitute_for(dir: &Path) -> Result<PathBuf> {
+fn substitute_dir(dir: &Path) -> Result<PathBuf> {
     let name: String = dir
         .to_string_lossy()
         .chars()

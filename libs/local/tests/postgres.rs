@@ -1,10 +1,10 @@
-//! The private cluster really starts, survives `kill -9`, keeps its data, and leaves nothing running.
+//! The private cluster starts, survives `kill -9`, keeps its data, and leaves no process running.
 
 use servo_local::{Child, Postgres, PostgresOptions};
 use sqlx::{Connection, PgConnection};
 
 #[tokio::test]
-async fn a_killed_cluster_comes_back_with_its_data() {
+async fn killed_cluster_restarts_with_its_data() {
     let dir = tempfile::tempdir().unwrap();
     let mut postgres = Postgres::start(&dir.path().join("pg")).unwrap();
     let mut first = PgConnection::connect(&postgres.admin_url()).await.unwrap();
@@ -27,16 +27,16 @@ async fn a_killed_cluster_comes_back_with_its_data() {
 }
 
 #[tokio::test]
-async fn a_stopped_cluster_is_gone() {
+async fn stopped_cluster_leaves_no_process() {
     let dir = tempfile::tempdir().unwrap();
-    let postgres = Postgres::start_with(dir.path(), PostgresOptions::fast_and_forgetful()).unwrap();
+    let postgres = Postgres::start_with(dir.path(), PostgresOptions::without_durability()).unwrap();
     let url = postgres.admin_url();
     drop(postgres);
     assert!(PgConnection::connect(&url).await.is_err());
 }
 
 #[test]
-fn a_dropped_child_is_gone() {
+fn dropped_child_leaves_no_process() {
     let mut command = Child::command("sleep".as_ref());
     command.arg("600");
     let child = Child::spawn("sleep", command).unwrap();

@@ -1,4 +1,4 @@
-//! Runs a command with a throw-away Postgres cluster beside it, named by `SERVO_TEST_DATABASE_URL`.
+//! Runs a command with a temporary Postgres cluster, whose URL is in `SERVO_TEST_DATABASE_URL`.
 //!
 //! `make test` uses it so that hundreds of test processes share one cluster.
 
@@ -23,7 +23,7 @@ fn run() -> Result<ExitCode> {
         .next()
         .context("usage: with-postgres COMMAND [ARGUMENT…]")?;
     let dir = std::env::temp_dir().join(format!("servo-tests-{}", std::process::id()));
-    let mut postgres = Postgres::start_with(&dir, PostgresOptions::fast_and_forgetful())?;
+    let mut postgres = Postgres::start_with(&dir, PostgresOptions::without_durability())?;
     let status = Command::new(&program)
         .args(words)
         .env("SERVO_TEST_DATABASE_URL", postgres.admin_url())

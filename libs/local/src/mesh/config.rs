@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, Result};
+use data_encoding::HEXLOWER;
 use servo_model::Service;
 use servo_model::service::{HTTP_PORT_OFFSET, METRICS_PORT_OFFSET};
 use sha2::{Digest, Sha256};
@@ -11,12 +12,13 @@ use toml::{Table, Value};
 use super::{Instance, LocalMesh, TENANT};
 use crate::secret::write_private;
 
-/// What one instance opens to the database at most, by the services' defaults.
+/// The maximum number of database connections of one instance, by the services' defaults.
 const CONNECTIONS_PER_INSTANCE: usize = 8;
-/// For migrations, tests and people who look.
+/// Reserved for migrations, tests and manual access.
 const CONNECTIONS_SPARE: usize = 16;
 
-/// Writes `config/<instance>.toml`, readable by its owner only: it holds the database password.
+/// Writes `config/<instance>.toml`, readable by its owner only, because it contains the database
+/// password.
 pub(super) fn write(mesh: &LocalMesh, instance: Instance) -> Result<()> {
     let path = mesh.config_path(instance);
     fs::create_dir_all(mesh.dir.join("config"))?;
@@ -38,7 +40,7 @@ fn config(mesh: &LocalMesh, instance: Instance) -> Table {
         config.insert("paging".into(), keys);
     }
     if let Some(mut own) = own_section(mesh, instance) {
-        own.extend(pace(mesh, service));
+        own.extend(timings(mesh, service));
         config.insert(service.name().into(), Value::Table(own));
     }
     config
@@ -100,15 +102,15 @@ fn own_section(mesh: &LocalMesh, instance: Instance) -> Option<Table> {
     }
 }
 
-/// How soon silence is noticed, where the mesh was started with a pace of its own.
-fn pace(mesh: &LocalMesh, service: Service) -> Table {
-    let Some(pace) = mesh.pace else {
+/// The settings that determine how fast a lost process is detected, if the mesh overrides them.
+fn timings(mesh: &LocalMesh, service: Service) -> Table {
+    let Some(timings) = mesh.timings else {
         return Table::new();
     };
     let text = |time: std::time::Duration| Value::String(format!("{}ms", time.as_millis()));
     let (lease, beat) = (
-        ("lease_ttl", text(pace.lease)),
-        ("heartbeat_interval", text(pace.heartbeat)),
+        ("lease_ttl", text(timings.lease)),
+        ("heartbeat_interval", text(timings.heartbeat)),
     );
     let mut own = match service {
         Service::Scheduler => entries([lease]),
@@ -118,7 +120,8 @@ fn pace(mesh: &LocalMesh, service: Service) -> Table {
     };
     if service != Service::Scheduler {
         own.extend(
-            pace.signature_grace
+            timings
+                .signature_grace
                 .map(|grace| ("signature_grace".to_owned(), text(grace))),
         );
     }
@@ -156,7 +159,8 @@ fn tls(mesh: &LocalMesh, service: Service) -> Value {
     ])
 }
 
-/// One address each: the services that have holders find the right instance from there by the lease rows.
+/// One address per service: services with shard holders find the right instance through the lease
+/// rows.
 fn peers(mesh: &LocalMesh, instance: Instance) -> Value {
     let address = |service: Service| {
         let count = mesh
@@ -182,7 +186,7 @@ fn api_keys(mesh: &LocalMesh) -> Value {
             ("tenant", tenant.as_str().into()),
             ("workspaces", Value::Array(vec!["*".into()])),
             ("roles", Value::Array(vec!["admin".into()])),
-            ("sha256", hex::encode(Sha256::digest(secret)).into()),
+            ("sha256", HEXLOWER.encode(&Sha256::digest(secret)).into()),
         ])
     };
     Value::Array(mesh.api_keys.iter().map(key).collect())

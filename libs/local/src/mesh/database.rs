@@ -1,4 +1,4 @@
-//! Where the mesh keeps its rows: a private cluster, or an existing Postgres.
+//! The database of the mesh: a private cluster, or an existing Postgres.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use sqlx::{Connection, PgConnection};
 
 use crate::postgres::Postgres;
-use crate::secret::kept_secret;
+use crate::secret::load_or_create_secret;
 
 const NAME: &str = "servo";
 
@@ -25,7 +25,7 @@ impl Database {
         }
     }
 
-    /// Creates the database if it is ours to create, and brings its schema up to date.
+    /// Creates the database in a private cluster, and migrates its schema.
     pub(super) async fn migrate(&self) -> Result<()> {
         if let Some(cluster) = &self.cluster {
             create_database(&cluster.admin_url())
@@ -76,7 +76,7 @@ impl Database {
         Ok(Database {
             admin_url: url.to_owned(),
             service_url: format!("{scheme}://{place}"),
-            role_password: kept_secret(&dir.join("role-password"), "")?,
+            role_password: load_or_create_secret(&dir.join("role-password"), "")?,
             cluster: None,
         })
     }

@@ -1,6 +1,6 @@
-//! A whole mesh on one machine: a private Postgres (or one given by URL), certificates, migrations, and the nine
-//! services, one instance of each or more, as separate processes (or one of each in a single process) over mutual TLS
-//! on loopback.
+//! A whole mesh on one machine: a private Postgres (or one given by URL), certificates, migrations,
+//! and one or more instances of the nine services, as separate processes (or one of each in a
+//! single process) with mutual TLS on loopback.
 
 mod config;
 mod database;
@@ -24,20 +24,20 @@ use crate::lock::{DirLock, PortsLock};
 use crate::ports::FreePorts;
 use crate::postgres::Postgres;
 use crate::process::{cpu_time, memory_mb, peak_memory_mb};
-use crate::secret::kept_secret;
+use crate::secret::load_or_create_secret;
 use database::Database;
-pub use options::{Instance, LivenessPace, MeshOptions};
+pub use options::{Instance, LivenessTimings, MeshOptions};
 use probe::Probe;
 pub use probe::ServiceStatus;
 
-/// The tenant whose workspaces the API key opens.
+/// The tenant of the default API key.
 pub const TENANT: &str = "demo";
 
 const API_KEY_FILE: &str = "api-key";
 const DRAIN_GRACE: Duration = Duration::from_secs(15);
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A step of the start.
+/// A completed step of the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     Postgres,
@@ -47,31 +47,33 @@ pub enum Step {
     Healthy,
 }
 
-/// A running mesh. Dropping it kills what [`LocalMesh::stop`] would have stopped gently.
+/// A running mesh. Dropping it kills the processes that [`LocalMesh::stop`] would have stopped
+/// gracefully.
 pub struct LocalMesh {
     dir: PathBuf,
     binaries: PathBuf,
     one_process: Option<PathBuf>,
-    pace: Option<LivenessPace>,
+    timings: Option<LivenessTimings>,
     shared_workers: bool,
     otlp_endpoint: Option<String>,
     ports: BTreeMap<Instance, u16>,
-    /// One for each tenant.
+    /// By tenant.
     api_keys: BTreeMap<String, String>,
     run_id_secret: String,
     page_token_secret: String,
     signing_secret: String,
     probe: Probe,
-    /// What runs, and what ended without being asked to.
+    /// The processes that run, and those that ended unexpectedly.
     processes: BTreeMap<Instance, Child>,
     database: Database,
     _lock: DirLock,
-    /// An instance that is started again listens where it did before.
+    /// Keeps the ports reserved, so that a restarted instance can listen on its port again.
     _kept_ports: FreePorts,
 }
 
 impl LocalMesh {
-    /// Starts everything and waits until all services are healthy. `done` hears of each step when it is over.
+    /// Starts everything and waits until all services are healthy. `done` is called after each
+    /// step.
     pub async fn start(options: MeshOptions, mut done: impl FnMut(Step)) -> Result<LocalMesh> {
         fs::create_dir_all(&options.dir)
             .with_context(|| format!("create {}", options.dir.display()))?;
@@ -84,9 +86,9 @@ impl LocalMesh {
         database.migrate().await?;
         done(Step::Migrations);
         let api_keys = api_keys(&dir, &options.tenants)?;
-        let run_id_secret = kept_secret(&dir.join("run-id-secret"), "")?;
-        let page_token_secret = kept_secret(&dir.join("page-token-secret"), "")?;
-        let signing_secret = kept_secret(&dir.join("signing-secret"), "")?;
+        let run_id_secret = load_or_create_secret(&dir.join("run-id-secret"), "")?;
+        let page_token_secret = load_or_create_secret(&dir.join("page-token-secret"), "")?;
+        let signing_secret = load_or_create_secret(&dir.join("signing-secret"), "")?;
         let ports_lock = tokio::task::spawn_blocking(PortsLock::take)
             .await?
             .context("wait for free ports")?;
@@ -96,7 +98,7 @@ impl LocalMesh {
             dir,
             binaries: options.binaries,
             one_process: options.one_process,
-            pace: options.pace,
+            timings: options.timings,
             shared_workers: options.shared_workers,
             otlp_endpoint: options.otlp_endpoint,
             ports,
@@ -133,7 +135,7 @@ impl LocalMesh {
         )
     }
 
-    /// Where an instance of the callback takes presigned calls over plain HTTPS.
+    /// The address at which an instance of the callback accepts presigned calls over HTTPS.
     pub fn http_address(&self, instance: impl Into<Instance>) -> String {
         format!(
             "https://localhost:{}",
@@ -146,22 +148,22 @@ impl LocalMesh {
         self.ports.keys().copied().collect()
     }
 
-    /// Opens every workspace of the tenant [`TENANT`].
+    /// Gives access to every workspace of the tenant [`TENANT`].
     pub fn api_key(&self) -> &str {
         self.api_key_of(TENANT)
     }
 
-    /// Opens every workspace of a tenant that the mesh was started with.
+    /// Gives access to every workspace of a tenant that the mesh was started with.
     pub fn api_key_of(&self, tenant: &str) -> &str {
         &self.api_keys[tenant]
     }
 
-    /// The file that holds it.
+    /// The file with the default API key.
     pub fn api_key_path(&self) -> PathBuf {
         self.dir.join(API_KEY_FILE)
     }
 
-    /// The certificate that clients of the gateway trust.
+    /// The CA certificate for clients of the gateway.
     pub fn ca_path(&self) -> PathBuf {
         self.dir.join("tls").join("ca.crt")
     }
@@ -170,8 +172,8 @@ impl LocalMesh {
         log_path(&self.dir, self.one_process.is_some(), instance.into())
     }
 
-    /// The files of a certificate and its key with which a worker of `tenant` may call the dispatcher and the
-    /// callback themselves.
+    /// The files of a certificate and its key with which a worker of `tenant` can call the
+    /// dispatcher and the callback directly.
     pub fn worker_certificate(&self, tenant: &str) -> Result<(PathBuf, PathBuf)> {
         let (dir, name) = (self.dir.join("tls"), format!("worker-{tenant}"));
         let paths = (
@@ -187,7 +189,7 @@ impl LocalMesh {
         Ok(paths)
     }
 
-    /// The superuser's URL of the services' database, for looking behind the API.
+    /// The superuser's URL of the services' database, for tests that inspect tables.
     pub fn admin_url(&self) -> &str {
         self.database.admin_url()
     }
@@ -207,7 +209,7 @@ impl LocalMesh {
         self.processes.get_mut(&instance.into())
     }
 
-    /// `kill -9` of one instance; the others go on. [`LocalMesh::launch`] starts it again.
+    /// `kill -9` of one instance. [`LocalMesh::launch`] starts it again.
     pub fn kill_9(&mut self, instance: impl Into<Instance>) -> Result<()> {
         if let Some(mut child) = self.processes.remove(&instance.into()) {
             child.kill_group()?;
@@ -215,7 +217,7 @@ impl LocalMesh {
         Ok(())
     }
 
-    /// What each process takes of memory, in megabytes.
+    /// The resident memory of each process, in megabytes.
     pub fn memory(&self) -> Result<Vec<(Instance, f64)>> {
         self.processes
             .iter()
@@ -223,7 +225,7 @@ impl LocalMesh {
             .collect()
     }
 
-    /// The most that each process ever took of it.
+    /// The peak of resident memory of each process, in megabytes.
     pub fn peak_memory(&self) -> Result<Vec<(Instance, f64)>> {
         self.processes
             .iter()
@@ -239,12 +241,13 @@ impl LocalMesh {
             .collect()
     }
 
-    /// What each instance that was not killed says about itself.
+    /// The status of each instance that was not killed.
     pub async fn status(&self) -> Vec<ServiceStatus> {
-        let ask = |instance: &Instance| self.probe.ask(instance.service, self.address(*instance));
+        let status =
+            |instance: &Instance| self.probe.status(instance.service, self.address(*instance));
         match self.one_process {
-            Some(_) => futures::future::join_all(self.ports.keys().map(ask)).await,
-            None => futures::future::join_all(self.processes.keys().map(ask)).await,
+            Some(_) => futures::future::join_all(self.ports.keys().map(status)).await,
+            None => futures::future::join_all(self.processes.keys().map(status)).await,
         }
     }
 
@@ -268,7 +271,7 @@ impl LocalMesh {
         command
             .args(["serve", "--config"])
             .arg(self.dir.join("config"));
-        // The one process stands where the door to the mesh is.
+        // The single process is registered as the gateway.
         self.spawn(Service::Gateway.into(), command)
     }
 
@@ -291,14 +294,14 @@ impl LocalMesh {
         Ok(())
     }
 
-    /// Asks all instances of a service to leave, and waits until they are gone.
+    /// Drains all instances of a service and waits until they have ended.
     pub fn stop_service(&mut self, service: Service) -> Result<()> {
-        let theirs = |instance: &Instance| instance.service == service;
+        let of_service = |instance: &Instance| instance.service == service;
         for instance in self
             .processes
             .keys()
             .copied()
-            .filter(theirs)
+            .filter(of_service)
             .collect::<Vec<_>>()
         {
             if let Some(mut child) = self.processes.remove(&instance) {
@@ -308,37 +311,37 @@ impl LocalMesh {
         Ok(())
     }
 
-    /// Asks all services to leave, then stops Postgres.
+    /// Drains all services, then stops Postgres.
     pub fn stop(mut self) -> Result<()> {
         for child in self.processes.values_mut() {
             if child.try_wait()?.is_none() {
                 child.signal(Signal::SIGTERM)?;
             }
         }
-        // Asked twice, a service leaves at once with its work undone.
+        // No second signal, because on that a service exits at once and abandons its work.
         for child in self.processes.values_mut() {
             child.wait_or_kill(DRAIN_GRACE)?;
         }
         self.postgres().map_or(Ok(()), Postgres::stop)
     }
 
-    /// Looks until all are healthy; a service that ended by itself ends the wait with its last words.
+    /// Polls until all services are healthy; fails with the last log line of a service that ended.
     pub async fn wait_until_healthy(&mut self) -> Result<()> {
         loop {
             self.check_processes()?;
             if self.status().await.iter().all(|status| status.healthy) {
                 return Ok(());
             }
-            tokio::time::sleep(LOOK_AGAIN).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// Waits, for ever if all goes well, and fails with the last words of a service that ended by itself, or when the private
-    /// Postgres did.
-    pub async fn until_one_ends(&mut self) -> Result<()> {
+    /// Waits forever while everything runs; fails with the last log line of a service that ended,
+    /// or when the private Postgres ended.
+    pub async fn wait_for_failure(&mut self) -> Result<()> {
         loop {
             self.check_processes()?;
-            tokio::time::sleep(LOOK_AGAIN * 10).await;
+            tokio::time::sleep(POLL_INTERVAL * 10).await;
         }
     }
 
@@ -370,7 +373,7 @@ impl LocalMesh {
     }
 }
 
-/// New certificates at every start: they are cheap, and nobody has to think of their end.
+/// Issues new certificates at every start, which is cheap and avoids handling their expiry.
 fn write_certificates(dir: &Path) -> Result<Probe> {
     let ca = Ca::load_or_create(dir)?;
     for service in Service::ALL {
@@ -380,16 +383,16 @@ fn write_certificates(dir: &Path) -> Result<Probe> {
     Probe::new(dir)
 }
 
-/// The key of [`TENANT`] stands where users look for it, the others' beside it.
+/// The key of [`TENANT`] is in the file that users expect; each other tenant has its own file.
 fn api_keys(dir: &Path, tenants: &[String]) -> Result<BTreeMap<String, String>> {
     let own = (
         TENANT.to_owned(),
-        kept_secret(&dir.join(API_KEY_FILE), "servo_")?,
+        load_or_create_secret(&dir.join(API_KEY_FILE), "servo_")?,
     );
     let of = |tenant: &String| {
         Ok((
             tenant.clone(),
-            kept_secret(&dir.join(format!("{API_KEY_FILE}-{tenant}")), "servo_")?,
+            load_or_create_secret(&dir.join(format!("{API_KEY_FILE}-{tenant}")), "servo_")?,
         ))
     };
     std::iter::once(Ok(own))
@@ -421,5 +424,5 @@ fn log_path(dir: &Path, one_process: bool, instance: Instance) -> PathBuf {
 
 fn last_line(log: &Path) -> String {
     let text = fs::read_to_string(log).unwrap_or_default();
-    text.lines().last().unwrap_or("it said nothing").to_owned()
+    text.lines().last().unwrap_or("its log is empty").to_owned()
 }

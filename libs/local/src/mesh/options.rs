@@ -1,4 +1,4 @@
-//! What a mesh is started with.
+//! The options of a mesh.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,50 +7,52 @@ use std::time::Duration;
 
 use servo_model::Service;
 
-/// How a mesh shall be. The default is one instance of each service, at the services' own pace.
+/// The options of a mesh. The default is one instance of each service, with the services' default
+/// timings.
 #[derive(Debug, Clone)]
 pub struct MeshOptions {
-    /// Everything the mesh keeps: data, certificates, configuration, logs.
+    /// The directory for data, certificates, configuration and logs.
     pub dir: PathBuf,
-    /// Where the service binaries stand.
+    /// The directory of the service binaries.
     pub binaries: PathBuf,
-    /// The binary that serves all services in one process; none starts each as a process of its own.
+    /// The binary that serves all services in one process; `None` starts one process per service.
     pub one_process: Option<PathBuf>,
-    /// The URL of an existing Postgres, of a user who may create roles; none starts a private one.
+    /// The URL of an existing Postgres with a user that may create roles; `None` starts a private
+    /// one.
     pub database_url: Option<String>,
-    /// Tenants beside [`crate::TENANT`], each with an API key of its own.
+    /// Tenants in addition to [`crate::TENANT`], each with its own API key.
     pub tenants: Vec<String>,
-    /// Whether workers with a certificate of the tenant `-` serve everybody.
+    /// Whether workers with a certificate of the tenant `-` serve all tenants.
     pub shared_workers: bool,
-    /// How soon the loss of a process is noticed; none leaves it to the services.
-    pub pace: Option<LivenessPace>,
+    /// How fast the loss of a process is detected; `None` uses the defaults of the services.
+    pub timings: Option<LivenessTimings>,
     /// The collector that services export their spans to.
     pub otlp_endpoint: Option<String>,
-    /// Where it is more than one.
+    /// The number of instances of services with more than one.
     pub instances: BTreeMap<Service, usize>,
 }
 
-/// How often life is shown, and how long silence is borne.
+/// Intervals and timeouts for detecting lost processes.
 #[derive(Debug, Clone, Copy)]
-pub struct LivenessPace {
+pub struct LivenessTimings {
     pub heartbeat: Duration,
     pub lease: Duration,
-    /// What signatures live beyond what they are for; none leaves it to the services.
+    /// How much longer than needed signatures are valid; `None` uses the default of the services.
     pub signature_grace: Option<Duration>,
 }
 
-impl LivenessPace {
-    /// For chaos: who is killed is missed within seconds.
-    pub const QUICK: LivenessPace = LivenessPace {
+impl LivenessTimings {
+    /// For tests that kill processes: a loss is detected within seconds.
+    pub const FAST: LivenessTimings = LivenessTimings {
         heartbeat: Duration::from_secs(1),
         lease: Duration::from_secs(3),
         signature_grace: None,
     };
 
-    /// The same where signatures, too, end within seconds.
-    pub const FORGETFUL: LivenessPace = LivenessPace {
+    /// The same, and signatures expire within seconds as well.
+    pub const FAST_WITH_SHORT_SIGNATURES: LivenessTimings = LivenessTimings {
         signature_grace: Some(Duration::from_secs(1)),
-        ..LivenessPace::QUICK
+        ..LivenessTimings::FAST
     };
 }
 
@@ -63,14 +65,14 @@ impl MeshOptions {
             database_url: None,
             tenants: Vec::new(),
             shared_workers: false,
-            pace: None,
+            timings: None,
             otlp_endpoint: None,
             instances: BTreeMap::new(),
         }
     }
 
-    /// `count` instances of a service, at least one. Instance n of one service calls instance n of another, or the
-    /// one that n wraps around to.
+    /// Runs `count` instances of a service, at least one. Instance n of one service calls instance
+    /// n of another, modulo the number of its instances.
     #[must_use]
     pub fn instances(mut self, service: Service, count: usize) -> MeshOptions {
         self.instances.insert(service, count.max(1));
@@ -90,8 +92,8 @@ impl MeshOptions {
     }
 
     #[must_use]
-    pub fn pace(mut self, pace: LivenessPace) -> MeshOptions {
-        self.pace = Some(pace);
+    pub fn timings(mut self, timings: LivenessTimings) -> MeshOptions {
+        self.timings = Some(timings);
         self
     }
 
@@ -110,7 +112,7 @@ impl MeshOptions {
     }
 }
 
-/// One process of a service. The first bears the service's name alone.
+/// One process of a service. The name of the first one has no number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instance {
     pub service: Service,
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instances_are_numbered_and_the_first_has_the_plain_name() {
+    fn first_instance_has_the_plain_name_and_others_are_numbered() {
         let options = MeshOptions::new("d", "b").instances(Service::Scheduler, 2);
         let names: Vec<String> = options
             .all_instances()

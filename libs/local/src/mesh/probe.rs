@@ -1,4 +1,4 @@
-//! Asking a service how it is, over mutual TLS.
+//! Reads the status of a service over mutual TLS.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,13 +11,13 @@ use servo_model::Service;
 use servo_proto::v1::mesh_service_client::MeshServiceClient;
 use servo_proto::v1::{GetServerInfoRequest, GetServerInfoResponse};
 
-/// What a service says about itself, or why it could not be asked.
+/// The status of a service, or why it could not be read.
 #[derive(Debug, Clone)]
 pub struct ServiceStatus {
     pub service: Service,
     pub address: String,
     pub healthy: bool,
-    /// While not healthy: why.
+    /// Why the service is not healthy; empty if it is.
     pub waiting_for: String,
     pub identity: String,
     pub version: String,
@@ -25,7 +25,7 @@ pub struct ServiceStatus {
     pub start_time: String,
 }
 
-/// Asks with the gateway's certificate, which every service knows.
+/// Calls with the gateway's certificate, which every service accepts.
 pub(super) struct Probe {
     mesh: Mesh<NoSections>,
     peers: Mutex<BTreeMap<String, Peer>>,
@@ -46,10 +46,10 @@ impl Probe {
         })
     }
 
-    pub(super) async fn ask(&self, service: Service, address: String) -> ServiceStatus {
+    pub(super) async fn status(&self, service: Service, address: String) -> ServiceStatus {
         match self.info(service, &address).await {
-            Ok(info) => ServiceStatus::told(service, address, info),
-            Err(why) => ServiceStatus::silent(service, address, why),
+            Ok(info) => ServiceStatus::from_info(service, address, info),
+            Err(why) => ServiceStatus::unreachable(service, address, why),
         }
     }
 
@@ -78,7 +78,7 @@ impl Probe {
 }
 
 impl ServiceStatus {
-    fn told(service: Service, address: String, info: GetServerInfoResponse) -> ServiceStatus {
+    fn from_info(service: Service, address: String, info: GetServerInfoResponse) -> ServiceStatus {
         let started = info
             .start_time
             .and_then(|time| Timestamp::from_second(time.seconds).ok());
@@ -93,7 +93,7 @@ impl ServiceStatus {
         }
     }
 
-    fn silent(service: Service, address: String, why: String) -> ServiceStatus {
+    fn unreachable(service: Service, address: String, why: String) -> ServiceStatus {
         ServiceStatus {
             service,
             address,
