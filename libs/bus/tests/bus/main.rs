@@ -167,7 +167,7 @@ async fn own_cluster() -> (Postgres, TempDir, DatabaseConfig) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("cluster");
     let started = tokio::task::spawn_blocking(move || {
-        Postgres::start_with(&path, PostgresOptions::fast_and_forgetful())
+        Postgres::start_with(&path, PostgresOptions::without_durability())
     });
     let postgres = started.await.unwrap().unwrap();
     servo_store::migrate::migrate(&postgres.admin_url(), postgres.password())
