@@ -15,12 +15,15 @@ mod postgres;
 pub mod process;
 mod secret;
 mod unprivileged;
+pub mod wait;
 
 pub use ca::{Ca, Issue, KeyPair};
 pub use child::Child;
 pub use collector::{Collector, ReceivedSpan};
 pub use database::TestDatabase;
 pub use lock::DirLock;
-pub use mesh::{Instance, LivenessTimings, LocalMesh, MeshOptions, ServiceStatus, Step, TENANT};
+pub use mesh::{
+    Instance, LivenessTimings, LocalMesh, MeshInfo, MeshOptions, ServiceStatus, Step, TENANT,
+};
 pub use ports::{FreePorts, free_port};
 pub use postgres::{Postgres, PostgresOptions};
