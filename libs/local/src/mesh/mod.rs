@@ -4,19 +4,21 @@
 
 mod config;
 mod database;
+mod info;
 mod options;
 mod probe;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use servo_model::Service;
-use servo_model::service::{HTTP_PORT_OFFSET, METRICS_PORT_OFFSET, TRUST_DOMAIN};
+use servo_model::service::{HTTP_PORT_OFFSET, METRICS_PORT_OFFSET};
 
 use crate::ca::{Ca, Issue};
 use crate::child::Child;
@@ -26,6 +28,8 @@ use crate::postgres::Postgres;
 use crate::process::{cpu_time, memory_mb, peak_memory_mb};
 use crate::secret::load_or_create_secret;
 use database::Database;
+use info::API_KEY_FILE;
+pub use info::MeshInfo;
 pub use options::{Instance, LivenessTimings, MeshOptions};
 use probe::Probe;
 pub use probe::ServiceStatus;
@@ -33,9 +37,10 @@ pub use probe::ServiceStatus;
 /// The tenant of the default API key.
 pub const TENANT: &str = "demo";
 
-const API_KEY_FILE: &str = "api-key";
 const DRAIN_GRACE: Duration = Duration::from_secs(15);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long services may take to become healthy.
+const HEALTHY_WITHIN: Duration = Duration::from_secs(120);
 
 /// A completed step of the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,15 +55,12 @@ pub enum Step {
 /// A running mesh. Dropping it kills the processes that [`LocalMesh::stop`] would have stopped
 /// gracefully.
 pub struct LocalMesh {
-    dir: PathBuf,
+    info: MeshInfo,
     binaries: PathBuf,
     one_process: Option<PathBuf>,
     timings: Option<LivenessTimings>,
     shared_workers: bool,
     otlp_endpoint: Option<String>,
-    ports: BTreeMap<Instance, u16>,
-    /// By tenant.
-    api_keys: BTreeMap<String, String>,
     run_id_secret: String,
     page_token_secret: String,
     signing_secret: String,
@@ -94,15 +96,23 @@ impl LocalMesh {
             .context("wait for free ports")?;
         let mut kept_ports = FreePorts::default();
         let ports = choose_ports(&options.all_instances(), &mut kept_ports)?;
-        let mut mesh = LocalMesh {
+        let (service_url, role_password) = database.for_services();
+        let info = MeshInfo {
+            is_one_process: options.one_process.is_some(),
+            ports,
+            api_keys,
+            admin_url: database.admin_url().to_owned(),
+            service_url: service_url.to_owned(),
+            role_password: role_password.to_owned(),
             dir,
+        };
+        let mut mesh = LocalMesh {
+            info,
             binaries: options.binaries,
             one_process: options.one_process,
             timings: options.timings,
             shared_workers: options.shared_workers,
             otlp_endpoint: options.otlp_endpoint,
-            ports,
-            api_keys,
             run_id_secret,
             page_token_secret,
             signing_secret,
@@ -119,84 +129,9 @@ impl LocalMesh {
         done(Step::Services);
         mesh.wait_until_healthy().await?;
         drop(ports_lock);
+        mesh.info.store()?;
         done(Step::Healthy);
         Ok(mesh)
-    }
-
-    /// `https://127.0.0.1:7400`
-    pub fn address(&self, instance: impl Into<Instance>) -> String {
-        format!("https://127.0.0.1:{}", self.ports[&instance.into()])
-    }
-
-    pub fn metrics_address(&self, instance: impl Into<Instance>) -> String {
-        format!(
-            "http://127.0.0.1:{}/metrics",
-            self.ports[&instance.into()] + METRICS_PORT_OFFSET
-        )
-    }
-
-    /// The address at which an instance of the callback accepts presigned calls over HTTPS.
-    pub fn http_address(&self, instance: impl Into<Instance>) -> String {
-        format!(
-            "https://localhost:{}",
-            self.ports[&instance.into()] + HTTP_PORT_OFFSET
-        )
-    }
-
-    /// All instances that the mesh was started with.
-    pub fn instances(&self) -> Vec<Instance> {
-        self.ports.keys().copied().collect()
-    }
-
-    /// Gives access to every workspace of the tenant [`TENANT`].
-    pub fn api_key(&self) -> &str {
-        self.api_key_of(TENANT)
-    }
-
-    /// Gives access to every workspace of a tenant that the mesh was started with.
-    pub fn api_key_of(&self, tenant: &str) -> &str {
-        &self.api_keys[tenant]
-    }
-
-    /// The file with the default API key.
-    pub fn api_key_path(&self) -> PathBuf {
-        self.dir.join(API_KEY_FILE)
-    }
-
-    /// The CA certificate for clients of the gateway.
-    pub fn ca_path(&self) -> PathBuf {
-        self.dir.join("tls").join("ca.crt")
-    }
-
-    pub fn log_path(&self, instance: impl Into<Instance>) -> PathBuf {
-        log_path(&self.dir, self.one_process.is_some(), instance.into())
-    }
-
-    /// The files of a certificate and its key with which a worker of `tenant` can call the
-    /// dispatcher and the callback directly.
-    pub fn worker_certificate(&self, tenant: &str) -> Result<(PathBuf, PathBuf)> {
-        let (dir, name) = (self.dir.join("tls"), format!("worker-{tenant}"));
-        let paths = (
-            dir.join(format!("{name}.crt")),
-            dir.join(format!("{name}.key")),
-        );
-        if !paths.0.exists() {
-            let identity = Issue::identity(&format!("{TRUST_DOMAIN}worker/{tenant}"));
-            Ca::load_or_create(&dir)?
-                .issue(&identity)?
-                .write(&dir, &name)?;
-        }
-        Ok(paths)
-    }
-
-    /// The superuser's URL of the services' database, for tests that inspect tables.
-    pub fn admin_url(&self) -> &str {
-        self.database.admin_url()
-    }
-
-    /// The URL and the password that services connect with, each as its own role.
-    pub fn role_access(&self) -> (&str, &str) {
-        self.database.for_services()
     }
 
     /// The private Postgres, unless one was given by URL.
@@ -325,12 +260,23 @@ impl LocalMesh {
         self.postgres().map_or(Ok(()), Postgres::stop)
     }
 
-    /// Polls until all services are healthy; fails with the last log line of a service that ended.
+    /// Polls until all services are healthy; fails with the last log line of a service that ended,
+    /// and after [`HEALTHY_WITHIN`] with the reason of each service that is not healthy.
     pub async fn wait_until_healthy(&mut self) -> Result<()> {
+        let deadline = Instant::now() + HEALTHY_WITHIN;
         loop {
             self.check_processes()?;
-            if self.status().await.iter().all(|status| status.healthy) {
+            let mut status = self.status().await;
+            status.retain(|status| !status.healthy);
+            if status.is_empty() {
                 return Ok(());
+            }
+            if Instant::now() >= deadline {
+                bail!(
+                    "waited {} s for {}",
+                    HEALTHY_WITHIN.as_secs(),
+                    waiting(&status)
+                );
             }
             tokio::time::sleep(POLL_INTERVAL).await;
         }
@@ -348,7 +294,7 @@ impl LocalMesh {
     fn check_processes(&mut self) -> Result<()> {
         for (instance, child) in &mut self.processes {
             if let Some(status) = child.try_wait()? {
-                let log = log_path(&self.dir, self.one_process.is_some(), *instance);
+                let log = self.info.log_path(*instance);
                 bail!(
                     "{instance} ended with {status}: {} ({})",
                     last_line(&log),
@@ -367,9 +313,13 @@ impl LocalMesh {
         }
         Ok(())
     }
+}
 
-    fn config_path(&self, instance: Instance) -> PathBuf {
-        self.dir.join("config").join(format!("{instance}.toml"))
+impl Deref for LocalMesh {
+    type Target = MeshInfo;
+
+    fn deref(&self) -> &MeshInfo {
+        &self.info
     }
 }
 
@@ -413,13 +363,10 @@ fn choose_ports(instances: &[Instance], free: &mut FreePorts) -> Result<BTreeMap
     instances.iter().map(choose).collect()
 }
 
-fn log_path(dir: &Path, one_process: bool, instance: Instance) -> PathBuf {
-    let name = if one_process {
-        "standalone".to_owned()
-    } else {
-        instance.to_string()
-    };
-    dir.join("logs").join(format!("{name}.log"))
+fn waiting(unhealthy: &[ServiceStatus]) -> String {
+    let reason = |status: &ServiceStatus| format!("{}: {}", status.service, status.waiting_for);
+    let reasons: Vec<String> = unhealthy.iter().map(reason).collect();
+    reasons.join("; ")
 }
 
 fn last_line(log: &Path) -> String {

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use servo_model::Service;
 
 /// The options of a mesh. The default is one instance of each service, with the services' default
@@ -113,7 +115,8 @@ impl MeshOptions {
 }
 
 /// One process of a service. The name of the first one has no number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
 pub struct Instance {
     pub service: Service,
     pub number: usize,
@@ -128,6 +131,26 @@ impl From<Service> for Instance {
 impl From<(Service, usize)> for Instance {
     fn from((service, number): (Service, usize)) -> Instance {
         Instance { service, number }
+    }
+}
+
+impl From<Instance> for String {
+    fn from(instance: Instance) -> String {
+        instance.to_string()
+    }
+}
+
+impl TryFrom<String> for Instance {
+    type Error = anyhow::Error;
+
+    fn try_from(name: String) -> Result<Instance> {
+        let (service, number) = name.split_once('-').unwrap_or((&name, "0"));
+        Ok(Instance {
+            service: service.parse()?,
+            number: number
+                .parse()
+                .with_context(|| format!("`{name}` is not the name of an instance"))?,
+        })
     }
 }
 
@@ -154,5 +177,10 @@ mod tests {
             .collect();
         assert_eq!(names.len(), Service::ALL.len() + 1);
         assert_eq!(names[2..4], ["scheduler", "scheduler-1"]);
+        let read: Vec<Instance> = names
+            .into_iter()
+            .map(|name| Instance::try_from(name).unwrap())
+            .collect();
+        assert_eq!(read, options.all_instances());
     }
 }
