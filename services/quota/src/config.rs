@@ -1,4 +1,4 @@
-//! The `[quota]` section: what holds for tenants and a platform without settings.
+//! The `[quota]` section: the limits of tenants and of a platform without settings.
 
 use std::time::Duration;
 
@@ -9,9 +9,10 @@ use servo_proto::v1::QuotaLimits;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Section {
-    /// What operators change with UpdateQuota for the tenant `-` goes before these.
+    /// Limits that apply where neither the tenant nor the platform (tenant `-`, see UpdateQuota)
+    /// sets any.
     pub defaults: Defaults,
-    /// How often use is counted when there was nothing to count.
+    /// How often usage is counted when there was nothing to count.
     #[serde(deserialize_with = "servo_mesh::config::duration")]
     pub count_every: Duration,
 }
@@ -25,10 +26,11 @@ impl Default for Section {
     }
 }
 
-/// Limits without settings. A cap that is not set does not exist; 4294967295 takes one away that is.
+/// Limits without settings. A cap that is not set does not exist; 4294967295 removes one that is
+/// set.
 ///
-/// How much may run at once, and how fast callers may call, is capped for those who ask for it. Queues, the life
-/// of a run, backfills and shares have figures from the start.
+/// Concurrency and call rates have no cap by default. Queues, run duration, backfills and shares
+/// do.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Defaults {

@@ -1,12 +1,14 @@
-//! The quota is the authority on limits, usage and cost.
+//! The quota service is the authority on limits, usage and cost.
 //!
-//! It owns quotas, pools, prices and budgets (schema `quota`) and streams the effective limits to those who enforce
-//! them. Which limit holds is decided in [`core::limits`]; every change of a setting takes the path of
-//! `rpc/change.rs`: the tenant's lock, the row, the event and the answer in one transaction.
+//! It owns quotas, pools, prices and budgets (schema `quota`) and streams the effective limits to
+//! the services that enforce them. [`core::limits`] decides which limit applies; every change of a
+//! setting goes through `rpc/support/change.rs`: the tenant's lock, the row, the event and the
+//! answer in one transaction.
 //!
-//! What is used of limits is known to those who enforce them; they are asked when somebody reads it (`rpc/used.rs`).
+//! Current use is known only to the services that enforce limits, so it is read from them on
+//! request (`rpc/support/current_use.rs`).
 //!
-//! **Stays absent:** being asked on the hot path.
+//! **Stays absent:** calls to this service on the hot path.
 
 mod config;
 mod core;
@@ -24,11 +26,12 @@ use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::QuotaLimits;
 use servo_proto::v1::quota_service_server::QuotaServiceServer;
+use servo_service::settings::Paging;
 use servo_store::{DatabaseConfig, Store};
 
 pub use config::{Defaults, Section};
 
-use crate::loops::limits::{LOOK_EVERY, LimitsLoop};
+use crate::loops::limits::{LimitsLoop, POLL_EVERY};
 use crate::loops::usage::UsageLoop;
 use crate::metrics::Metrics;
 use crate::rpc::Quota;
@@ -39,11 +42,12 @@ const EXPIRE_EVERY: Duration = Duration::from_secs(600);
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub database: DatabaseConfig,
+    pub paging: Paging,
     #[serde(default)]
     pub quota: Section,
 }
 
-/// Serves the API until the process is told to stop.
+/// Serves the API until the process is stopped.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
@@ -51,22 +55,22 @@ pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let defaults = defaults(mesh.config())?;
     let store = Store::connect(Service::Quota, &mesh.config().database)?;
-    let quota = Quota::new(&store, &mesh, defaults);
+    let quota = Quota::new(&store, &mesh, defaults)?;
     let metrics = Metrics::default();
     metrics.register(&mut mesh.metrics());
     let limits = Arc::new(LimitsLoop::new(
         &store,
         defaults,
-        quota.board.clone(),
+        quota.snapshots.clone(),
         metrics,
     ));
     let usage = Arc::new(UsageLoop::new(&store));
-    let bell = quota.bell.clone();
+    let doorbell = quota.doorbell.clone();
     mesh.serve(QuotaServiceServer::new(quota))
         .ready_when(store.readiness())
         .with_loop(
             "limits",
-            Pace::every(LOOK_EVERY).woken_by(&bell),
+            Pace::every(POLL_EVERY).woken_by(&doorbell),
             move || {
                 let limits = limits.clone();
                 async move { limits.run_once().await }

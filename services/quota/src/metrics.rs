@@ -1,4 +1,4 @@
-//! What this instance counts, for Prometheus.
+//! Prometheus metrics of this instance.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
@@ -11,7 +11,8 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
-        let help = "Times that a budget was told as last known, because it could not be summed";
+        let help =
+            "Times that a budget was sent with its last known sum, because it could not be summed";
         registry.register("quota_budgets_unsummed", help, self.unsummed.clone());
     }
 }

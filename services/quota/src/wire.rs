@@ -1,4 +1,4 @@
-//! Times between the wire, the store and the core.
+//! Converts times between proto, store and core.
 
 use jiff::Timestamp;
 use servo_store::Timestamp as Stored;
@@ -13,13 +13,13 @@ pub(crate) fn timestamp(time: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-pub(crate) fn stored(time: Timestamp) -> Stored {
+pub(crate) fn to_stored(time: Timestamp) -> Stored {
     Stored::from_unix_us(time.as_microsecond())
 }
 
-/// When a budget's period began, and when it ends.
+/// Returns when a budget's period began and when it ends.
 pub(crate) fn period(row: &BudgetRow, now: Timestamp) -> (Stored, Option<prost_types::Timestamp>) {
     let counts_from = Timestamp::from_microsecond(row.counts_from.unix_us()).unwrap_or(now);
     let (begin, end) = budgets::period(&row.budget, counts_from, now);
-    (stored(begin), end.map(timestamp))
+    (to_stored(begin), end.map(timestamp))
 }

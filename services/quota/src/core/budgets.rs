@@ -1,4 +1,4 @@
-//! What a budget may say, and when its period begins and ends.
+//! Checks budgets and computes their periods.
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
@@ -6,18 +6,18 @@ use jiff::{Timestamp, ToSpan, Unit};
 use servo_model::{AssetKey, WorkspaceId};
 use servo_proto::v1::{Budget, BudgetAction, BudgetPeriod};
 
-use super::prices::currency;
-use super::text::{BadField, name};
+use super::prices::check_currency;
+use super::text::{BadField, check_name};
 
 pub(crate) const BUDGETS_PER_TENANT_MAX: u64 = 100;
 const SELECTION_MAX: usize = 100;
 
-/// The budget to keep, without what others say about it.
-pub(crate) fn normal(budget: &Budget, list_currency: &str) -> Result<Budget, BadField> {
-    name("budget.name", &budget.name)?;
+/// Checks a budget and returns it as it is stored, without the fields that the service computes.
+pub(crate) fn normalize(budget: &Budget, list_currency: &str) -> Result<Budget, BadField> {
+    check_name("budget.name", &budget.name)?;
     check_workspace(&budget.workspace)?;
     check_selection(&budget.selection)?;
-    currency("budget.currency", &budget.currency)?;
+    check_currency("budget.currency", &budget.currency)?;
     if budget.currency != list_currency {
         let sentence = format!(
             "is {}, the price list's is {list_currency}; write that",
@@ -31,14 +31,14 @@ pub(crate) fn normal(budget: &Budget, list_currency: &str) -> Result<Budget, Bad
             "is more than 9223372036854775807",
         ));
     }
-    let period = known(budget.period, "budget.period", BudgetPeriod::try_from)?;
+    let period = parse_enum(budget.period, "budget.period", BudgetPeriod::try_from)?;
     if period == BudgetPeriod::Unspecified {
         return Err(BadField::new(
             "budget.period",
             "is missing; write DAY, MONTH or TOTAL",
         ));
     }
-    let action = match known(budget.action, "budget.action", BudgetAction::try_from)? {
+    let action = match parse_enum(budget.action, "budget.action", BudgetAction::try_from)? {
         BudgetAction::Unspecified => BudgetAction::Warn,
         action => action,
     };
@@ -52,7 +52,8 @@ pub(crate) fn normal(budget: &Budget, list_currency: &str) -> Result<Budget, Bad
     })
 }
 
-/// When the period that holds `now` began and when it ends; a period without end began with the budget.
+/// Returns when the period that contains `now` began and when it ends. A budget without an end
+/// counts from its creation.
 pub(crate) fn period(
     budget: &Budget,
     counts_from: Timestamp,
@@ -66,7 +67,7 @@ pub(crate) fn period(
             day.first_of_month().checked_add(1.month()).ok(),
         ),
         BudgetPeriod::Total | BudgetPeriod::Unspecified => {
-            // Use is kept by the hour.
+            // Usage is recorded by the hour.
             return (counts_from.round(hour_down()).unwrap_or(counts_from), None);
         }
     };
@@ -104,7 +105,8 @@ fn check_selection(selection: &[String]) -> Result<(), BadField> {
     }
     for (index, entry) in selection.iter().enumerate() {
         if AssetKey::parse_canonical(entry).is_err() {
-            let sentence = "is no asset; name one as namespace/name, tags are not counted yet";
+            let sentence =
+                "is not an asset key; write namespace/name, because tags are not supported yet";
             return Err(BadField::new(
                 format!("budget.selection[{index}]"),
                 sentence,
@@ -114,12 +116,13 @@ fn check_selection(selection: &[String]) -> Result<(), BadField> {
     Ok(())
 }
 
-fn known<T, E>(
+fn parse_enum<T, E>(
     number: i32,
     field: &str,
     read: impl Fn(i32) -> Result<T, E>,
 ) -> Result<T, BadField> {
-    read(number).map_err(|_| BadField::new(field, format!("is {number}, which nothing stands for")))
+    read(number)
+        .map_err(|_| BadField::new(field, format!("is {number}, which is not a known value")))
 }
 
 #[cfg(test)]
@@ -136,12 +139,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_fields_are_named() {
         let refuse = |budget: Budget, field: &str| {
-            assert_eq!(normal(&budget, "EUR").unwrap_err().field, field);
+            assert_eq!(normalize(&budget, "EUR").unwrap_err().field, field);
         };
         assert_eq!(
-            normal(&budget(), "EUR").unwrap().action(),
+            normalize(&budget(), "EUR").unwrap().action(),
             BudgetAction::Warn
         );
         refuse(

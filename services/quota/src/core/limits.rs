@@ -1,24 +1,27 @@
-//! Limits in layers: what a tenant set, over what operators set for the platform, over the configuration.
+//! Limits in layers: the tenant's settings, over the platform's settings, over the configuration.
 
 use prost_types::Duration;
 use servo_proto::v1::QuotaLimits;
 
 use super::text::BadField;
 
-/// Written where a lower layer has a limit and none is wanted.
+/// The tenant id of the platform, whose settings are the defaults of all tenants.
+pub(crate) const PLATFORM: &str = "-";
+/// Removes the limit of a lower layer.
 pub(crate) const NO_LIMIT: u32 = u32::MAX;
 const PPM: u32 = 1_000_000;
-/// A tenant is stopped by its caps; a weight of nothing could not be shared by.
+/// Zero is not allowed, because fair shares divide by the weight; a cap of 0 stops a tenant.
 const WEIGHT_MILLIS_MAX: u32 = 1_000_000;
 const RUN_SECONDS_MAX: i64 = 366 * 24 * 3600;
 
-/// What holds of limits as set over what lies below them. A cap that is unset in it does not exist.
-pub(crate) fn effective(set: &QuotaLimits, below: &QuotaLimits) -> QuotaLimits {
-    without_no_limits(over(set, below))
+/// Returns the limits that apply when `set` overrides `inherited`. An unset cap in the result does
+/// not exist.
+pub(crate) fn effective(set: &QuotaLimits, inherited: &QuotaLimits) -> QuotaLimits {
+    unset_removed_caps(overlay(set, inherited))
 }
 
-/// What a tenant or an operator may set; `below` is what holds where they set nothing.
-pub(crate) fn check(limits: &QuotaLimits, below: &QuotaLimits) -> Result<(), BadField> {
+/// Checks the limits that a tenant or an operator sets; `inherited` applies where they set nothing.
+pub(crate) fn check(limits: &QuotaLimits, inherited: &QuotaLimits) -> Result<(), BadField> {
     at_most("backfill_floor_ppm", limits.backfill_floor_ppm, PPM)?;
     at_most("backfill_cap_ppm", limits.backfill_cap_ppm, PPM)?;
     at_most("weight_millis", limits.weight_millis, WEIGHT_MILLIS_MAX)?;
@@ -27,7 +30,7 @@ pub(crate) fn check(limits: &QuotaLimits, below: &QuotaLimits) -> Result<(), Bad
         return Err(bad("weight_millis", sentence));
     }
     check_duration(limits.max_run_duration.as_ref())?;
-    check_shares(&over(limits, below))
+    check_shares(&overlay(limits, inherited))
 }
 
 fn check_duration(duration: Option<&Duration>) -> Result<(), BadField> {
@@ -59,9 +62,9 @@ fn check_shares(limits: &QuotaLimits) -> Result<(), BadField> {
     }
 }
 
-fn at_most(field: &str, given: Option<u32>, max: u32) -> Result<(), BadField> {
-    match given.filter(|given| *given > max) {
-        Some(given) => Err(bad(field, format!("is {given}; at most {max} is allowed"))),
+fn at_most(field: &str, value: Option<u32>, max: u32) -> Result<(), BadField> {
+    match value.filter(|value| *value > max) {
+        Some(value) => Err(bad(field, format!("is {value}; at most {max} is allowed"))),
         None => Ok(()),
     }
 }
@@ -70,8 +73,8 @@ fn bad(field: &str, sentence: impl Into<String>) -> BadField {
     BadField::new(format!("limits.{field}"), sentence)
 }
 
-/// One layer over another: what the upper one does not set, the lower one does.
-pub(crate) fn over(upper: &QuotaLimits, lower: &QuotaLimits) -> QuotaLimits {
+/// Returns the upper layer, with values of the lower one where the upper sets none.
+pub(crate) fn overlay(upper: &QuotaLimits, lower: &QuotaLimits) -> QuotaLimits {
     QuotaLimits {
         max_concurrent_tasks: upper.max_concurrent_tasks.or(lower.max_concurrent_tasks),
         max_concurrent_runs: upper.max_concurrent_runs.or(lower.max_concurrent_runs),
@@ -90,8 +93,8 @@ pub(crate) fn over(upper: &QuotaLimits, lower: &QuotaLimits) -> QuotaLimits {
     }
 }
 
-/// Those who enforce a cap count only where there is one.
-fn without_no_limits(mut limits: QuotaLimits) -> QuotaLimits {
+/// Unsets caps that mean no limit, because services count only where there is a cap.
+fn unset_removed_caps(mut limits: QuotaLimits) -> QuotaLimits {
     for cap in [
         &mut limits.max_concurrent_tasks,
         &mut limits.max_concurrent_runs,
@@ -121,8 +124,11 @@ mod tests {
     #[test]
     fn the_upper_layer_wins_and_zero_is_a_limit() {
         let check = |tenant: QuotaLimits, platform: QuotaLimits, expected: Option<u32>| {
-            let below = over(&platform, &tasks(100));
-            assert_eq!(effective(&tenant, &below).max_concurrent_tasks, expected);
+            let inherited = overlay(&platform, &tasks(100));
+            assert_eq!(
+                effective(&tenant, &inherited).max_concurrent_tasks,
+                expected
+            );
         };
         let nothing = QuotaLimits::default();
         check(nothing, nothing, Some(100));
@@ -133,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_fields_are_named() {
         let nothing = QuotaLimits::default();
         let refuse = |limits: QuotaLimits, field: &str| {
             assert_eq!(check(&limits, &nothing).unwrap_err().field, field);
@@ -178,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_floor_is_held_against_the_cap_that_will_hold() {
+    fn the_floor_is_compared_with_the_effective_cap() {
         let cap = QuotaLimits {
             backfill_cap_ppm: Some(500_000),
             ..QuotaLimits::default()

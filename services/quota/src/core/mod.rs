@@ -1,8 +1,8 @@
-//! Decisions: no async, no clock, no SQL, no randomness.
+//! Pure decisions of the quota service.
 
 pub(crate) mod budgets;
 pub(crate) mod limits;
-pub(crate) mod picture;
+pub(crate) mod limits_snapshot;
 pub(crate) mod pools;
 pub(crate) mod prices;
 pub(crate) mod report;

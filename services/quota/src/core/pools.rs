@@ -1,17 +1,17 @@
-//! Which pools there may be, and who still needs one.
+//! Checks pools and finds the assets that use them.
 
 use servo_proto::v1::{Manifest, Pool};
 
-use super::text::{BadField, name, prose};
+use super::text::{BadField, check_name, check_text};
 
 pub(crate) const POOLS_PER_TENANT_MAX: u64 = 1_000;
 
 pub(crate) fn check(pool: &Pool) -> Result<(), BadField> {
-    name("pool.pool", &pool.pool)?;
-    prose("pool.description", &pool.description)
+    check_name("pool.pool", &pool.pool)?;
+    check_text("pool.description", &pool.description)
 }
 
-/// The first asset that takes its slots from the pool, with its workspace.
+/// Returns the workspace and key of the first asset that uses the pool.
 pub(crate) fn first_user<'m>(
     manifests: &'m [(String, Manifest)],
     pool: &str,
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pool_is_in_use_where_an_asset_names_it() {
+    fn a_pool_is_in_use_when_an_asset_names_it() {
         let asset = |key: &str, pool: &str| AssetDefinition {
             key: key.into(),
             pool: pool.into(),
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_pool_is_named_by_its_field() {
+    fn invalid_fields_are_named() {
         let pool = |pool: &str, description: &str| Pool {
             pool: pool.into(),
             description: description.into(),

@@ -1,10 +1,10 @@
-//! What a price list may say.
+//! Checks price lists.
 
 use servo_proto::v1::PriceList;
 
-use super::text::{BadField, name};
+use super::text::{BadField, check_name};
 
-/// Of a platform that never set prices: everything is free.
+/// Currency of a platform without prices, where everything is free.
 const CURRENCY_DEFAULT: &str = "USD";
 const UNITS_MAX: usize = 100;
 
@@ -16,7 +16,7 @@ pub(crate) fn free() -> PriceList {
 }
 
 pub(crate) fn check(prices: &PriceList) -> Result<(), BadField> {
-    currency("prices.currency", &prices.currency)?;
+    check_currency("prices.currency", &prices.currency)?;
     if prices.million_units_micros.len() > UNITS_MAX {
         let sentence = format!(
             "has {} units; at most {UNITS_MAX} are allowed",
@@ -27,16 +27,17 @@ pub(crate) fn check(prices: &PriceList) -> Result<(), BadField> {
     prices
         .million_units_micros
         .keys()
-        .try_for_each(|unit| name("prices.million_units_micros", unit))
+        .try_for_each(|unit| check_name("prices.million_units_micros", unit))
 }
 
-pub(crate) fn currency(field: &str, text: &str) -> Result<(), BadField> {
-    match text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        true => Ok(()),
-        false => Err(BadField::new(
+pub(crate) fn check_currency(field: &str, text: &str) -> Result<(), BadField> {
+    if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        Ok(())
+    } else {
+        Err(BadField::new(
             field,
-            "is no ISO 4217 code; write three capital letters, such as EUR",
-        )),
+            "is not an ISO 4217 code; write three capital letters, such as EUR",
+        ))
     }
 }
 
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_need_a_currency_and_few_named_units() {
+    fn prices_need_a_currency_and_a_limited_number_of_named_units() {
         assert_eq!(check(&free()), Ok(()));
         for wrong in ["", "eur", "EURO", "E1R"] {
             let prices = PriceList {

@@ -1,8 +1,8 @@
-//! What a report of use or cost is about: the part of AIP-160 that it filters by, and its groups.
+//! Parses the filter (a part of AIP-160) and the groups of a report of usage or cost.
 
 use super::text::BadField;
 
-/// Which rows count.
+/// The rows that a report includes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) workspace: Option<String>,
@@ -10,7 +10,7 @@ pub(crate) struct Filter {
     pub(crate) pool: Option<String>,
 }
 
-/// What gets lines of its own.
+/// The dimensions that get separate lines.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Groups {
     pub(crate) workspace: bool,
@@ -18,7 +18,7 @@ pub(crate) struct Groups {
     pub(crate) pool: bool,
 }
 
-/// Reads `field = "value" AND …`; the error is a sentence.
+/// Parses `field = "value" AND …`; the error is a sentence.
 pub(crate) fn filter(text: &str) -> Result<Filter, String> {
     let mut filter = Filter::default();
     let mut rest = text.trim();
@@ -43,13 +43,13 @@ fn term<'t>(text: &'t str, filter: &mut Filter) -> Result<&'t str, String> {
         .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .unwrap_or(text.len());
     let (field, rest) = text.split_at(end);
-    let place = match field {
+    let slot = match field {
         "workspace" => &mut filter.workspace,
         "asset" => &mut filter.asset,
         "pool" => &mut filter.pool,
         _ => {
             return Err(format!(
-                "use is not kept by `{field}`; the fields are workspace, asset and pool"
+                "usage is not recorded by `{field}`; the fields are workspace, asset and pool"
             ));
         }
     };
@@ -58,17 +58,15 @@ fn term<'t>(text: &'t str, filter: &mut Filter) -> Result<&'t str, String> {
         .ok_or_else(|| format!("`=` is expected after `{field}`"))?
         .trim_start();
     let (value, rest) = value(rest)?;
-    match place.replace(value.to_owned()) {
+    match slot.replace(value.to_owned()) {
         None => Ok(rest),
-        Some(_) => Err(format!(
-            "`{field}` is named twice, and nothing has two of them"
-        )),
+        Some(_) => Err(format!("`{field}` appears twice; keep one")),
     }
 }
 
 fn value(text: &str) -> Result<(&str, &str), String> {
     if text.contains('\0') {
-        return Err("a NUL is in it".to_owned());
+        return Err("it contains a NUL".to_owned());
     }
     if let Some(quoted) = text.strip_prefix('"') {
         return quoted
@@ -91,7 +89,7 @@ pub(crate) fn groups(names: &[String], allowed: &[&str]) -> Result<Groups, BadFi
             "pool" if allowed.contains(&"pool") => &mut groups.pool,
             _ => {
                 let sentence = format!(
-                    "is `{name}`, by which nothing is kept; write {}",
+                    "is `{name}`, which is not a group; write {}",
                     allowed.join(" or ")
                 );
                 return Err(BadField::new(format!("group_by[{index}]"), sentence));
@@ -129,13 +127,13 @@ mod tests {
             "asset = \"n/a",
             "asset = a\0",
         ] {
-            // A trailing AND has nothing behind it to join.
+            // A trailing AND joins nothing, so it is an error too.
             assert!(filter(wrong).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
-    fn groups_are_what_is_kept() {
+    fn only_recorded_dimensions_can_be_groups() {
         let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
         let all = groups(
             &names(&["workspace", "pool"]),

@@ -1,10 +1,10 @@
-//! Texts that people write into settings.
+//! Checks texts that people write into settings.
 
-/// Names of pools and budgets; as long as a manifest may name a pool.
+/// Limit for names of pools and budgets; the same as for pool names in a manifest.
 pub(crate) const NAME_BYTES_MAX: usize = 128;
-const PROSE_BYTES_MAX: usize = 1024;
+const TEXT_BYTES_MAX: usize = 1024;
 
-/// A field that is wrong, and the sentence about it.
+/// An invalid field and a sentence about it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct BadField {
     pub(crate) field: String,
@@ -20,7 +20,7 @@ impl BadField {
     }
 }
 
-pub(crate) fn name(field: &str, text: &str) -> Result<(), BadField> {
+pub(crate) fn check_name(field: &str, text: &str) -> Result<(), BadField> {
     match text.len() {
         1..=NAME_BYTES_MAX if !text.contains(char::is_control) => Ok(()),
         length => Err(BadField::new(
@@ -32,15 +32,13 @@ pub(crate) fn name(field: &str, text: &str) -> Result<(), BadField> {
     }
 }
 
-/// A description or a comment; may be empty.
-pub(crate) fn prose(field: &str, text: &str) -> Result<(), BadField> {
+/// Checks a description or a comment, which may be empty.
+pub(crate) fn check_text(field: &str, text: &str) -> Result<(), BadField> {
     match text.len() {
-        0..=PROSE_BYTES_MAX if !text.contains('\0') => Ok(()),
+        0..=TEXT_BYTES_MAX if !text.contains('\0') => Ok(()),
         length => Err(BadField::new(
             field,
-            format!(
-                "has {length} bytes or a NUL; at most {PROSE_BYTES_MAX} plain ones are allowed"
-            ),
+            format!("has {length} bytes or a NUL; at most {TEXT_BYTES_MAX} plain ones are allowed"),
         )),
     }
 }
@@ -50,15 +48,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_prose_have_bounds() {
-        assert_eq!(name("pool", &"x".repeat(NAME_BYTES_MAX)), Ok(()));
+    fn names_and_texts_are_limited() {
+        assert_eq!(check_name("pool", &"x".repeat(NAME_BYTES_MAX)), Ok(()));
         for wrong in ["", "a\nb", &"x".repeat(NAME_BYTES_MAX + 1)] {
-            assert_eq!(name("pool", wrong).unwrap_err().field, "pool");
+            assert_eq!(check_name("pool", wrong).unwrap_err().field, "pool");
         }
-        assert_eq!(prose("comment", ""), Ok(()));
-        assert_eq!(prose("comment", "two\nlines"), Ok(()));
-        for wrong in ["a\0b", &"x".repeat(PROSE_BYTES_MAX + 1)] {
-            assert_eq!(prose("comment", wrong).unwrap_err().field, "comment");
+        assert_eq!(check_text("comment", ""), Ok(()));
+        assert_eq!(check_text("comment", "two\nlines"), Ok(()));
+        for wrong in ["a\0b", &"x".repeat(TEXT_BYTES_MAX + 1)] {
+            assert_eq!(check_text("comment", wrong).unwrap_err().field, "comment");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Use and cost of attempts, summed by the hour in which they ended.
+//! Sums the usage and cost of attempts by the hour in which they ended.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ const BYTES_PER_GB: u128 = 1_000_000_000;
 const PICO_PER_MICRO: u128 = 1_000_000;
 const MILLION: u128 = 1_000_000;
 
-/// What a sum is about.
+/// The dimensions of a sum.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
+pub(crate) struct UsageKey {
     pub(crate) tenant: String,
     /// Microseconds since 1970.
     pub(crate) hour_us: i64,
@@ -24,9 +24,9 @@ pub(crate) struct Key {
     pub(crate) currency: String,
 }
 
-/// Sums never wrap: they stop at what a column holds.
+/// Sums never wrap: they saturate at the largest value of a column.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Sums {
+pub(crate) struct UsageSums {
     pub(crate) attempts: i64,
     pub(crate) slot_ms: i64,
     pub(crate) cpu_ms: i64,
@@ -42,34 +42,34 @@ pub(crate) struct Sums {
     pub(crate) external_pico: i64,
 }
 
-/// An attempt that ended, and what its plan says about it.
+/// A finished attempt, with the asset and pool from its plan.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct FinishedAttempt {
     pub(crate) tenant: String,
     pub(crate) workspace: String,
-    /// When the ledger recorded it.
+    /// When the ledger recorded the outcome.
     pub(crate) recorded_us: i64,
     pub(crate) asset: String,
     pub(crate) pool: String,
-    pub(crate) finished: TaskFinished,
+    pub(crate) outcome: TaskFinished,
 }
 
-/// Sums up a batch. `prices` finds the list that holds for a tenant.
-pub(crate) fn sum_up<'p>(
-    batch: Vec<Ended>,
+/// Sums a batch of attempts. `prices` returns the price list of a tenant.
+pub(crate) fn sum_usage<'p>(
+    batch: Vec<FinishedAttempt>,
     prices: impl Fn(&str) -> &'p PriceList,
-) -> BTreeMap<Key, Sums> {
-    let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
-    for ended in batch {
-        let prices = prices(&ended.tenant);
-        let usage = ended.finished.usage.clone().unwrap_or_default();
-        let slot_ms = slot_ms(&ended.finished);
-        let key = Key {
-            tenant: ended.tenant,
-            hour_us: ended.recorded_us - ended.recorded_us.rem_euclid(HOUR_US),
-            workspace: ended.workspace,
-            asset: ended.asset,
-            pool: ended.pool,
+) -> BTreeMap<UsageKey, UsageSums> {
+    let mut sums: BTreeMap<UsageKey, UsageSums> = BTreeMap::new();
+    for attempt in batch {
+        let prices = prices(&attempt.tenant);
+        let usage = attempt.outcome.usage.clone().unwrap_or_default();
+        let slot_ms = slot_ms(&attempt.outcome);
+        let key = UsageKey {
+            tenant: attempt.tenant,
+            hour_us: attempt.recorded_us - attempt.recorded_us.rem_euclid(HOUR_US),
+            workspace: attempt.workspace,
+            asset: attempt.asset,
+            pool: attempt.pool,
             currency: prices.currency.clone(),
         };
         sums.entry(key).or_default().add(slot_ms, &usage, prices);
@@ -77,20 +77,20 @@ pub(crate) fn sum_up<'p>(
     sums
 }
 
-impl Sums {
+impl UsageSums {
     fn add(&mut self, slot_ms: u64, usage: &Usage, prices: &PriceList) {
-        let plus = |sum: &mut i64, more: u64| *sum = sum.saturating_add(column(u128::from(more)));
+        let add_to = |sum: &mut i64, more: u64| *sum = sum.saturating_add(column(u128::from(more)));
         self.attempts = self.attempts.saturating_add(1);
-        plus(&mut self.slot_ms, slot_ms);
-        plus(&mut self.cpu_ms, usage.cpu_ms);
-        plus(&mut self.memory_mb_ms, usage.memory_mb_ms);
-        plus(&mut self.gpu_ms, usage.gpu_ms);
+        add_to(&mut self.slot_ms, slot_ms);
+        add_to(&mut self.cpu_ms, usage.cpu_ms);
+        add_to(&mut self.memory_mb_ms, usage.memory_mb_ms);
+        add_to(&mut self.gpu_ms, usage.gpu_ms);
         self.memory_peak_bytes = self
             .memory_peak_bytes
             .max(column(usage.memory_peak_bytes.into()));
-        plus(&mut self.read_bytes, usage.read_bytes);
-        plus(&mut self.written_bytes, usage.written_bytes);
-        plus(&mut self.egress_bytes, usage.egress_bytes);
+        add_to(&mut self.read_bytes, usage.read_bytes);
+        add_to(&mut self.written_bytes, usage.written_bytes);
+        add_to(&mut self.egress_bytes, usage.egress_bytes);
         let cost = cost(usage, prices);
         for (sum, more) in [
             (&mut self.compute_pico, cost.compute),
@@ -141,14 +141,14 @@ fn cost(usage: &Usage, prices: &PriceList) -> Cost {
     }
 }
 
-/// From when user code began until it ended; 0 when either is unknown or they are the wrong way round.
-fn slot_ms(finished: &TaskFinished) -> u64 {
+/// Returns how long user code ran; 0 when a time is missing or they are in the wrong order.
+fn slot_ms(outcome: &TaskFinished) -> u64 {
     let millis = |time: &prost_types::Timestamp| {
         time.seconds
             .saturating_mul(1_000)
             .saturating_add(i64::from(time.nanos / 1_000_000))
     };
-    match (&finished.start_time, &finished.end_time) {
+    match (&outcome.start_time, &outcome.end_time) {
         (Some(start), Some(end)) => {
             u64::try_from(millis(end).saturating_sub(millis(start))).unwrap_or(0)
         }
@@ -168,22 +168,22 @@ mod tests {
 
     const AN_HOUR_MS: u64 = 3_600_000;
 
-    fn ended(recorded_us: i64, usage: Usage) -> Ended {
+    fn attempt(recorded_us: i64, usage: Usage) -> FinishedAttempt {
         let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
-        let finished = TaskFinished {
+        let outcome = TaskFinished {
             start_time: time(10),
             end_time: time(12),
             usage: Some(usage),
             ..TaskFinished::default()
         };
         let text = str::to_owned;
-        Ended {
+        FinishedAttempt {
             tenant: text("acme"),
             workspace: text("prod"),
             recorded_us,
             asset: text("n/a"),
             pool: text(""),
-            finished,
+            outcome,
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_use_has_its_price() {
+    fn every_kind_of_usage_has_its_price() {
         let usage = Usage {
             cpu_ms: AN_HOUR_MS,
             memory_mb_ms: 2_000 * AN_HOUR_MS,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_of_an_hour_are_one_sum_and_small_ones_are_not_free() {
+    fn attempts_are_summed_by_hour_without_rounding_small_costs() {
         let tiny = || Usage {
             cpu_ms: 1,
             memory_peak_bytes: 5,
@@ -236,13 +236,13 @@ mod tests {
             ..Usage::default()
         };
         let batch = vec![
-            ended(HOUR_US + 1, tiny()),
-            ended(2 * HOUR_US - 1, larger),
-            ended(2 * HOUR_US, tiny()),
+            attempt(HOUR_US + 1, tiny()),
+            attempt(2 * HOUR_US - 1, larger),
+            attempt(2 * HOUR_US, tiny()),
         ];
         let prices = prices();
-        let sums = sum_up(batch, |_| &prices);
-        let told: Vec<_> = sums
+        let sums = sum_usage(batch, |_| &prices);
+        let summary: Vec<_> = sums
             .iter()
             .map(|(key, sum)| {
                 (
@@ -255,10 +255,10 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            told,
+            summary,
             [(HOUR_US, 2, 4_000, 3, 5), (2 * HOUR_US, 1, 2_000, 1, 5)]
         );
-        // 86,400 micros an hour are 24,000 millionths of a micro a millisecond.
+        // 86,400 micros per hour are 24,000 millionths of a micro per millisecond.
         assert_eq!(
             sums.values()
                 .map(|sum| sum.compute_pico)
@@ -268,8 +268,8 @@ mod tests {
     }
 
     #[test]
-    fn lies_stop_at_the_end_of_a_column() {
-        let lie = || Usage {
+    fn sums_saturate_at_the_largest_column_value() {
+        let overflowing = || Usage {
             cpu_ms: u64::MAX,
             memory_mb_ms: u64::MAX,
             egress_bytes: u64::MAX,
@@ -281,7 +281,10 @@ mod tests {
             million_units_micros: [("bytes".to_owned(), u64::MAX)].into(),
             ..prices()
         };
-        let sums = sum_up(vec![ended(0, lie()), ended(0, lie())], |_| &prices);
+        let sums = sum_usage(
+            vec![attempt(0, overflowing()), attempt(0, overflowing())],
+            |_| &prices,
+        );
         let sum = sums.values().next().unwrap();
         assert_eq!(
             (sum.attempts, sum.cpu_ms, sum.compute_pico),

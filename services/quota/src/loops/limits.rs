@@ -1,7 +1,7 @@
-//! Keeps the picture of all limits that watchers are told from.
+//! Keeps the snapshot of all limits that watchers read.
 //!
-//! One look a second at the heads of the quota stream finds what other instances changed; a change made here rings.
-//! However many watch, the database is asked once.
+//! Polls the heads of the quota stream every second to find changes of other instances; a change of
+//! this instance rings its doorbell. The database is read once, however many watchers there are.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -14,36 +14,36 @@ use servo_store::{LoopStore, Store, StoreError};
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::core::limits::{effective, over};
-use crate::core::picture::{Heads, PLATFORM, Picture};
+use crate::core::limits::{PLATFORM, effective, overlay};
+use crate::core::limits_snapshot::{Heads, LimitsSnapshot};
 use crate::metrics::Metrics;
 use crate::store::budgets::BudgetRow;
-use crate::store::{all, budgets};
+use crate::store::{budgets, ledger, pools, quotas};
 use crate::wire;
 
-pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How old what is told about money may be.
-const SPENT_EVERY: Duration = Duration::from_secs(5);
-/// How long the first picture waits for sums; what is missing then is told a moment later.
-const FIRST_SUMS_WITHIN: Duration = Duration::from_secs(2);
+pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
+/// How often spent amounts are read again.
+const SUMS_EVERY: Duration = Duration::from_secs(5);
+/// How long the first snapshot waits for spent amounts; missing ones follow shortly after.
+const FIRST_SUMS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What watchers look at; `None` until the first look at the database.
-pub(crate) type Board = watch::Sender<Option<Picture>>;
+/// Sends the current snapshot to watchers; `None` until the database was read for the first time.
+pub(crate) type SnapshotSender = watch::Sender<Option<LimitsSnapshot>>;
 
 #[derive(Debug)]
 pub(crate) struct LimitsLoop {
     store: LoopStore,
     defaults: QuotaLimits,
-    board: Board,
+    snapshots: SnapshotSender,
     metrics: Metrics,
-    /// `None` until all was summed once.
-    spent_at: Mutex<Option<Instant>>,
+    /// `None` until spent amounts were read for the first time.
+    summed_at: Mutex<Option<Instant>>,
 }
 
-/// Whom to read again.
-enum Whom {
-    Nobody,
-    Some(Vec<String>),
+/// The tenants to read again.
+enum Refresh {
+    Nothing,
+    Tenants(Vec<String>),
     All,
 }
 
@@ -51,132 +51,133 @@ impl LimitsLoop {
     pub(crate) fn new(
         store: &Store,
         defaults: QuotaLimits,
-        board: Board,
+        snapshots: SnapshotSender,
         metrics: Metrics,
     ) -> LimitsLoop {
         LimitsLoop {
             store: store.loops().clone(),
             defaults,
-            board,
+            snapshots,
             metrics,
-            spent_at: Mutex::default(),
+            summed_at: Mutex::default(),
         }
     }
 
     pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
-        // Before the rows, so that what is told is at least as new as the place it is told for.
-        let heads = Heads(all::heads(&self.store, Stream::Quota).await?);
-        let tenants = match self.whom(&heads).await? {
-            Whom::Nobody => return Ok(()),
-            Whom::Some(tenants) => self.read(Some(&tenants)).await?,
-            Whom::All => self.read(None).await?,
+        // Read before the rows, so that the snapshot is at least as new as its positions.
+        let heads = Heads(ledger::heads(&self.store, Stream::Quota).await?);
+        let tenants = match self.tenants_to_refresh(&heads).await? {
+            Refresh::Nothing => return Ok(()),
+            Refresh::Tenants(tenants) => self.load(Some(&tenants)).await?,
+            Refresh::All => self.load(None).await?,
         };
-        self.board.send_if_modified(|picture| {
-            let first = picture.is_none();
-            picture.get_or_insert_default().take(heads, tenants) || first
+        self.snapshots.send_if_modified(|snapshot| {
+            let first = snapshot.is_none();
+            snapshot.get_or_insert_default().update(heads, tenants) || first
         });
         Ok(())
     }
 
-    async fn whom(&self, heads: &Heads) -> Result<Whom, StoreError> {
+    async fn tenants_to_refresh(&self, heads: &Heads) -> Result<Refresh, StoreError> {
         let known = self
-            .board
+            .snapshots
             .borrow()
             .as_ref()
-            .map(|picture| picture.heads().clone());
+            .map(|snapshot| snapshot.heads().clone());
         let Some(known) = known.filter(|known| known.0.len() == heads.0.len()) else {
-            return Ok(Whom::All);
+            return Ok(Refresh::All);
         };
-        let mut tenants = self.whose_money_is_due();
+        let mut tenants = self.tenants_with_due_sums();
         if known != *heads {
-            tenants.extend(all::touched(&self.store, &known.0, &heads.0).await?);
+            tenants.extend(ledger::changed_tenants(&self.store, &known.0, &heads.0).await?);
         }
         Ok(match tenants {
-            // Its settings are everybody's defaults.
-            tenants if tenants.iter().any(|tenant| tenant == PLATFORM) => Whom::All,
-            tenants if tenants.is_empty() => Whom::Nobody,
-            tenants => Whom::Some(tenants),
+            // The platform's settings are the defaults of all tenants.
+            tenants if tenants.iter().any(|tenant| tenant == PLATFORM) => Refresh::All,
+            tenants if tenants.is_empty() => Refresh::Nothing,
+            tenants => Refresh::Tenants(tenants),
         })
     }
 
-    fn whose_money_is_due(&self) -> Vec<String> {
-        let mut spent_at = self
-            .spent_at
+    fn tenants_with_due_sums(&self) -> Vec<String> {
+        let mut summed_at = self
+            .summed_at
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if spent_at.is_some_and(|at| at.elapsed() < SPENT_EVERY) {
+        if summed_at.is_some_and(|at| at.elapsed() < SUMS_EVERY) {
             return Vec::new();
         }
-        *spent_at = Some(Instant::now());
-        self.board
+        *summed_at = Some(Instant::now());
+        self.snapshots
             .borrow()
             .as_ref()
-            .map(Picture::with_budgets)
+            .map(LimitsSnapshot::with_budgets)
             .unwrap_or_default()
     }
 
-    async fn read(&self, tenants: Option<&[String]>) -> Result<Vec<TenantLimits>, StoreError> {
+    async fn load(&self, tenants: Option<&[String]>) -> Result<Vec<TenantLimits>, StoreError> {
         let platform = [PLATFORM.to_owned()];
-        let platform = all::limits(&self.store, Some(&platform)).await?;
-        let platform = over(
+        let platform = quotas::load_limits(&self.store, Some(&platform)).await?;
+        let platform = overlay(
             &platform.get(PLATFORM).copied().unwrap_or_default(),
             &self.defaults,
         );
-        let mut set = all::limits(&self.store, tenants).await?;
+        let mut set = quotas::load_limits(&self.store, tenants).await?;
         if tenants.is_none() {
-            // Told even when nobody ever changed a default.
+            // The platform is always part of the snapshot, even if its defaults never changed.
             set.entry(PLATFORM.to_owned()).or_default();
         }
-        let mut pools = all::pools(&self.store, tenants).await?;
+        let mut tenant_pools = pools::load_all(&self.store, tenants).await?;
         let mut budgets = self.budgets(tenants).await?;
-        let tell = |(tenant, set): (String, QuotaLimits)| TenantLimits {
+        let to_message = |(tenant, set): (String, QuotaLimits)| TenantLimits {
             limits: Some(effective(&set, &platform)),
-            pools: pools.remove(&tenant).unwrap_or_default(),
+            pools: tenant_pools.remove(&tenant).unwrap_or_default(),
             budgets: budgets.remove(&tenant).unwrap_or_default(),
             suspended: false,
             tenant,
         };
-        Ok(set.into_iter().map(tell).collect())
+        Ok(set.into_iter().map(to_message).collect())
     }
 
     async fn budgets(
         &self,
         tenants: Option<&[String]>,
     ) -> Result<BTreeMap<String, Vec<Budget>>, StoreError> {
-        let mut told: BTreeMap<String, Vec<Budget>> = BTreeMap::new();
-        let until = self.sums_end();
-        for (tenant, rows) in budgets::all(&self.store, tenants).await? {
+        let mut by_tenant: BTreeMap<String, Vec<Budget>> = BTreeMap::new();
+        let deadline = self.sums_deadline();
+        for (tenant, rows) in budgets::load_all(&self.store, tenants).await? {
             for row in rows {
-                let budget = self.summed(&tenant, row, until).await;
-                told.entry(tenant.clone()).or_default().push(budget);
+                let budget = self.with_spent(&tenant, row, deadline).await;
+                by_tenant.entry(tenant.clone()).or_default().push(budget);
             }
         }
-        Ok(told)
+        Ok(by_tenant)
     }
 
-    /// Nothing is admitted before the first picture, so it does not wait for sums that last.
-    fn sums_end(&self) -> Option<tokio::time::Instant> {
-        self.board
+    /// Limits the wait for the first snapshot, because nothing is admitted before it.
+    fn sums_deadline(&self) -> Option<tokio::time::Instant> {
+        self.snapshots
             .borrow()
             .is_none()
-            .then(|| tokio::time::Instant::now() + FIRST_SUMS_WITHIN)
+            .then(|| tokio::time::Instant::now() + FIRST_SUMS_TIMEOUT)
     }
 
-    /// The budget with what is spent of it, or with what was last known to be: one that cannot be summed holds up no limit.
-    async fn summed(
+    /// Returns the budget with its spent amount, or with the last known one, so that a failing sum
+    /// delays no limit.
+    async fn with_spent(
         &self,
         tenant: &str,
         row: BudgetRow,
-        until: Option<tokio::time::Instant>,
+        deadline: Option<tokio::time::Instant>,
     ) -> Budget {
         let (begin, end) = wire::period(&row, Timestamp::now());
         let budget = Budget {
             period_end_time: end,
             ..row.budget
         };
-        let sum = budgets::spent_of(&self.store, tenant, &budget, begin);
-        let summed = match until {
-            Some(until) => tokio::time::timeout_at(until, sum)
+        let sum = budgets::spent_for_loop(&self.store, tenant, &budget, begin);
+        let summed = match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, sum)
                 .await
                 .map_err(|late| late.to_string()),
             None => Ok(sum.await),
@@ -187,10 +188,10 @@ impl LimitsLoop {
                 let budget_id = &budget.budget_id;
                 warn!(
                     tenant,
-                    budget_id, error, "a budget cannot be summed; it keeps what was last known"
+                    budget_id, error, "failed to sum a budget; using the last known sum"
                 );
                 self.metrics.unsummed.inc();
-                self.last_known(tenant, &budget)
+                self.last_known_spent(tenant, &budget)
             }
         };
         Budget {
@@ -199,13 +200,13 @@ impl LimitsLoop {
         }
     }
 
-    /// Of the same period; in a new one nothing is spent as far as is known.
-    fn last_known(&self, tenant: &str, budget: &Budget) -> u64 {
-        let board = self.board.borrow();
-        let told = board
+    /// Returns the last known amount of the same period; 0 in a new period.
+    fn last_known_spent(&self, tenant: &str, budget: &Budget) -> u64 {
+        let current = self.snapshots.borrow();
+        let sent = current
             .as_ref()
-            .and_then(|picture| picture.budget(tenant, &budget.budget_id));
-        let same = told.filter(|told| told.period_end_time == budget.period_end_time);
-        same.map_or(0, |told| told.spent_micros)
+            .and_then(|snapshot| snapshot.budget(tenant, &budget.budget_id));
+        let same = sent.filter(|sent| sent.period_end_time == budget.period_end_time);
+        same.map_or(0, |sent| sent.spent_micros)
     }
 }

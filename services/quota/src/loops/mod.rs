@@ -1,4 +1,4 @@
-//! Background work of the quota service.
+//! Background loops of the quota service.
 
 pub(crate) mod limits;
 pub(crate) mod usage;
@@ -10,7 +10,7 @@ use crate::store::requests;
 
 const REQUESTS_PER_PASS_MAX: i64 = 1000;
 
-/// Forgets first answers that are older than their promise.
+/// Deletes stored answers that are older than the idempotency period.
 pub(crate) async fn expire_requests(store: Store) -> Result<u64, StoreError> {
     requests::expire(
         store.loops(),

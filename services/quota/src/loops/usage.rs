@@ -1,7 +1,7 @@
-//! Counts what attempts used, at its own pace behind the ledger.
+//! Counts the usage of finished attempts from the ledger.
 //!
-//! Every instance may count: the cursors move in the transaction that adds, so that each outcome is added once, and
-//! whoever comes second adds nothing.
+//! Every instance may count: the cursors move in the transaction that adds the sums, so each
+//! outcome is added once, and the slower of two instances adds nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -13,13 +13,13 @@ use servo_store::{LoopStore, Store, StoreError};
 use tracing::warn;
 use uuid::Uuid;
 
-use crate::core::picture::PLATFORM;
+use crate::core::limits::PLATFORM;
 use crate::core::prices::free;
-use crate::core::usage::{Ended, sum_up};
-use crate::store::all;
-use crate::store::usage::{self, Finished, PlanPlace, Span};
+use crate::core::usage::{FinishedAttempt, sum_usage};
+use crate::store::ledger;
+use crate::store::usage::{self, FinishedRow, PlanRef, Span};
 
-/// Of all shards together in one pass.
+/// Limit for all shards together in one pass.
 const POSITIONS_PER_PASS_MAX: i64 = 10_000;
 const PLANS_MAX: usize = 64;
 
@@ -32,7 +32,7 @@ pub(crate) struct UsageLoop {
     plans: Mutex<HashMap<Vec<u8>, Tasks>>,
 }
 
-/// An outcome that could be read.
+/// A decoded outcome.
 struct Outcome {
     tenant: String,
     workspace: String,
@@ -49,23 +49,23 @@ impl UsageLoop {
         }
     }
 
-    /// Answers how many positions were counted.
+    /// Returns the number of positions that were counted.
     pub(crate) async fn run_once(&self) -> Result<u64, StoreError> {
-        let heads = all::heads(&self.store, Stream::Execution).await?;
-        let spans = spans(&heads, &usage::cursors(&self.store).await?);
+        let heads = ledger::heads(&self.store, Stream::Execution).await?;
+        let spans = spans(&heads, &usage::read_cursors(&self.store).await?);
         if spans.is_empty() {
             return Ok(0);
         }
-        let finished = usage::finished(&self.store, &spans).await?;
+        let finished = usage::finished_attempts(&self.store, &spans).await?;
         let outcomes: Vec<Outcome> = finished.into_iter().filter_map(outcome).collect();
         let prices = self.prices(&outcomes).await?;
-        let ended = self.with_plans(outcomes).await?;
-        let nothing = free();
-        let platform = prices.get(PLATFORM).unwrap_or(&nothing);
-        let sums = sum_up(ended, |tenant| prices.get(tenant).unwrap_or(platform));
+        let attempts = self.with_plans(outcomes).await?;
+        let free_prices = free();
+        let platform = prices.get(PLATFORM).unwrap_or(&free_prices);
+        let sums = sum_usage(attempts, |tenant| prices.get(tenant).unwrap_or(platform));
         let mut tx = self.store.begin().await?;
         if !usage::move_cursors(&mut tx, &spans).await? {
-            // Another instance was quicker. What it counted is not counted here.
+            // Another instance has already counted these positions.
             return Ok(0);
         }
         if !sums.is_empty() {
@@ -84,18 +84,18 @@ impl UsageLoop {
             .map(|outcome| outcome.tenant.clone())
             .collect();
         tenants.insert(PLATFORM.to_owned());
-        usage::prices(&self.store, &tenants.into_iter().collect::<Vec<_>>()).await
+        usage::load_prices(&self.store, &tenants.into_iter().collect::<Vec<_>>()).await
     }
 
-    /// Outcomes name tasks by their place in the plan; the plan knows asset and pool.
-    async fn with_plans(&self, outcomes: Vec<Outcome>) -> Result<Vec<Ended>, StoreError> {
+    /// Adds asset and pool to the outcomes, which name tasks only by ordinal.
+    async fn with_plans(&self, outcomes: Vec<Outcome>) -> Result<Vec<FinishedAttempt>, StoreError> {
         let runs: HashSet<Uuid> = outcomes.iter().filter_map(|outcome| outcome.run).collect();
         let runs: Vec<Uuid> = runs.into_iter().collect();
-        let places = usage::plans_of_runs(&self.store, &runs).await?;
-        let plans = self.plans(places.values()).await?;
-        let ended = |outcome: Outcome| {
-            let place = outcome.run.and_then(|run| places.get(&run));
-            let tasks = place.and_then(|place| plans.get(&place.plan_id));
+        let plan_refs = usage::plans_of_runs(&self.store, &runs).await?;
+        let plans = self.plans(plan_refs.values()).await?;
+        let with_plan = |outcome: Outcome| {
+            let plan_ref = outcome.run.and_then(|run| plan_refs.get(&run));
+            let tasks = plan_ref.and_then(|plan| plans.get(&plan.plan_id));
             let ordinal = outcome
                 .finished
                 .task
@@ -112,50 +112,49 @@ impl UsageLoop {
                 finished,
                 ..
             } = outcome;
-            Ended {
+            FinishedAttempt {
                 tenant,
                 workspace,
                 recorded_us,
                 asset,
                 pool,
-                finished,
+                outcome: finished,
             }
         };
-        Ok(outcomes.into_iter().map(ended).collect())
+        Ok(outcomes.into_iter().map(with_plan).collect())
     }
 
     async fn plans(
         &self,
-        places: impl Iterator<Item = &PlanPlace>,
+        refs: impl Iterator<Item = &PlanRef>,
     ) -> Result<HashMap<Vec<u8>, Tasks>, StoreError> {
-        let mut known = std::mem::take(&mut *self.kept());
-        let places: HashSet<&PlanPlace> = places.collect();
-        known.retain(|id, _| {
-            places.iter().any(|place| place.plan_id == *id) || places.len() < PLANS_MAX
-        });
-        let absent = places
+        let mut cached = std::mem::take(&mut *self.plan_cache());
+        let refs: HashSet<&PlanRef> = refs.collect();
+        cached
+            .retain(|id, _| refs.iter().any(|plan| plan.plan_id == *id) || refs.len() < PLANS_MAX);
+        let absent = refs
             .into_iter()
-            .filter(|place| !known.contains_key(&place.plan_id));
-        let absent: Vec<PlanPlace> = absent.cloned().collect();
+            .filter(|plan| !cached.contains_key(&plan.plan_id));
+        let absent: Vec<PlanRef> = absent.cloned().collect();
         for batch in absent.chunks(PLANS_MAX) {
-            for (id, plan) in usage::plans(&self.store, batch).await? {
-                known.insert(id, Arc::new(tasks(&plan)));
+            for (id, plan) in usage::find_plans(&self.store, batch).await? {
+                cached.insert(id, Arc::new(tasks(&plan)));
             }
         }
-        if known.len() <= PLANS_MAX {
-            self.kept().clone_from(&known);
+        if cached.len() <= PLANS_MAX {
+            self.plan_cache().clone_from(&cached);
         }
-        Ok(known)
+        Ok(cached)
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Tasks>> {
+    fn plan_cache(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Tasks>> {
         self.plans
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-/// What to count in one pass: an equal part of each shard that is behind.
+/// Returns the positions to count in one pass: an equal part of each shard that is behind.
 fn spans(heads: &[i64], cursors: &HashMap<i16, i64>) -> Vec<Span> {
     let behind = |(shard, head): (i16, &i64)| {
         let after = cursors.get(&shard).copied().unwrap_or(0);
@@ -188,15 +187,15 @@ fn tasks(plan: &Plan) -> Vec<(Arc<str>, Arc<str>)> {
     plan.tasks.iter().map(|task| of(task.asset)).collect()
 }
 
-/// What cannot be read uses nothing; it must not stop the count of all others.
-fn outcome((tenant, workspace, recorded_at, payload): Finished) -> Option<Outcome> {
+/// Skips an outcome that cannot be decoded, because it must not stop the counting of all others.
+fn outcome((tenant, workspace, recorded_at, payload): FinishedRow) -> Option<Outcome> {
     let body = Event::decode(payload.as_slice())
         .ok()
         .and_then(|event| event.body);
     let Some(event::Body::TaskFinished(finished)) = body else {
         warn!(
             tenant,
-            workspace, "an outcome cannot be read and is not counted"
+            workspace, "an outcome cannot be decoded and is not counted"
         );
         return None;
     };
@@ -216,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pass_counts_so_much_and_no_more() {
+    fn a_pass_counts_a_limited_number_of_positions() {
         let span = |shard, after, until| Span {
             shard,
             after,

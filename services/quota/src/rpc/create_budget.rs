@@ -1,4 +1,4 @@
-//! CreateBudget: how much may be spent in a period.
+//! CreateBudget: limits how much may be spent in a period.
 
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
@@ -8,11 +8,14 @@ use servo_proto::v1::{
 };
 use uuid::Uuid;
 
-use super::change::{Ask, Begun, Change, begin};
-use super::context::{Quota, bad, millis, stored, tenant};
+use super::Quota;
 use super::get_budget::with_spent;
-use super::get_prices::holding;
-use crate::core::budgets::{BUDGETS_PER_TENANT_MAX, normal};
+use super::get_prices::effective_prices;
+use super::support::change::{Begun, Change, ChangeRequest, begin};
+use super::support::errors::{field_error, store_error};
+use super::support::ids::new_event_id;
+use super::support::parse::parse_tenant;
+use crate::core::budgets::{BUDGETS_PER_TENANT_MAX, normalize};
 use crate::store::budgets;
 
 pub(super) async fn create_budget(
@@ -20,44 +23,48 @@ pub(super) async fn create_budget(
     caller: &Caller,
     request: CreateBudgetRequest,
 ) -> Result<CreateBudgetResponse, Error> {
-    let ask = Ask {
+    let change_request = ChangeRequest {
         method: "CreateBudget",
         caller,
-        tenant: tenant(&request.tenant)?,
+        tenant: parse_tenant(&request.tenant)?,
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
     };
-    let wanted = request
+    let requested = request
         .budget
         .as_ref()
         .ok_or_else(|| Error::bad_field("budget", "is missing"))?;
-    let (prices, _) = holding(quota, &ask.tenant).await?;
-    let mut change = match begin(quota, ask).await? {
+    let (prices, _) = effective_prices(quota, &change_request.tenant).await?;
+    let mut change = match begin(quota, change_request).await? {
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let wanted = normal(wanted, &prices.currency).map_err(bad)?;
-    check_room(&mut change).await?;
-    let id = EventId::new(millis(), rand::random());
+    let requested = normalize(requested, &prices.currency).map_err(field_error)?;
+    check_count(&mut change).await?;
+    let id = new_event_id();
     let budget = Budget {
         version: 1,
-        ..wanted
+        ..requested
     };
-    let told = keep(&mut change, id, &budget).await?;
+    let stored = store_budget(&mut change, id, &budget).await?;
     let answer = |accepted_event_id| CreateBudgetResponse {
-        budget: Some(told),
+        budget: Some(stored),
         accepted_event_id,
     };
     change
-        .finish(&subject(id), changed(id, budget, false), answer)
+        .finish(
+            &budget_subject(id),
+            budget_changed(id, budget, false),
+            answer,
+        )
         .await
 }
 
-async fn check_room(change: &mut Change<'_>) -> Result<(), Error> {
-    let count = budgets::how_many(&mut change.tx, &change.tenant)
+async fn check_count(change: &mut Change<'_>) -> Result<(), Error> {
+    let count = budgets::count_existing(&mut change.tx, &change.tenant)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     if count < BUDGETS_PER_TENANT_MAX {
         return Ok(());
     }
@@ -66,34 +73,30 @@ async fn check_room(change: &mut Change<'_>) -> Result<(), Error> {
     Err(Error::new(Reason::QuotaExceeded, message).over_quota("budgets", sentence))
 }
 
-/// Writes the row and answers the budget as a reader finds it.
-pub(super) async fn keep(
+/// Stores the row and returns the budget as a reader sees it.
+pub(super) async fn store_budget(
     change: &mut Change<'_>,
     id: EventId,
     budget: &Budget,
 ) -> Result<Budget, Error> {
     let id = Uuid::from_bytes(*id.as_bytes());
-    budgets::keep(&mut change.tx, &change.tenant, id, budget, false)
+    budgets::upsert(&mut change.tx, &change.tenant, id, budget, false)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let row = budgets::find(&mut change.tx, &change.tenant, id)
         .await
-        .map_err(stored)?;
-    let row = row.ok_or_else(|| {
-        Error::new(
-            Reason::Internal,
-            "the budget is gone as soon as it was kept",
-        )
-    })?;
+        .map_err(store_error)?;
+    let row =
+        row.ok_or_else(|| Error::new(Reason::Internal, "the stored budget cannot be read back"))?;
     with_spent(&mut change.tx, &change.tenant, row).await
 }
 
-/// What the versions of a budget count.
-pub(super) fn subject(id: EventId) -> String {
+/// Returns the subject of a budget's events; versions count per subject.
+pub(super) fn budget_subject(id: EventId) -> String {
     format!("budget:{id}")
 }
 
-pub(super) fn changed(id: EventId, budget: Budget, deleted: bool) -> QuotaChanged {
+pub(super) fn budget_changed(id: EventId, budget: Budget, deleted: bool) -> QuotaChanged {
     let version = budget.version;
     let setting = quota_changed::Setting::Budget(Budget {
         budget_id: id.to_string(),

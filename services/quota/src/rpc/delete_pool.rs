@@ -1,35 +1,37 @@
-//! DeletePool: a pool that no current deployment names goes.
+//! DeletePool: deletes a pool that no current deployment uses.
 
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
 use servo_proto::v1::{DeletePoolRequest, DeletePoolResponse, Pool};
 
-use super::change::{Ask, Begun, Change, begin, next_version};
-use super::context::{Quota, stored, tenant};
-use super::create_pool::{changed, subject};
-use super::get_pool::existing;
+use super::Quota;
+use super::create_pool::{pool_changed, pool_subject};
+use super::get_pool::existing_pool;
+use super::support::change::{Begun, Change, ChangeRequest, begin, next_version};
+use super::support::errors::store_error;
+use super::support::parse::parse_tenant;
 use crate::core::pools::first_user;
 use crate::store::pools::PoolRow;
-use crate::store::{deployed, pools};
+use crate::store::{manifests, pools};
 
 pub(super) async fn delete_pool(
     quota: &Quota,
     caller: &Caller,
     request: DeletePoolRequest,
 ) -> Result<DeletePoolResponse, Error> {
-    let ask = Ask {
+    let change_request = ChangeRequest {
         method: "DeletePool",
         caller,
-        tenant: tenant(&request.tenant)?,
+        tenant: parse_tenant(&request.tenant)?,
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
     };
-    let mut change = match begin(quota, ask).await? {
+    let mut change = match begin(quota, change_request).await? {
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let current = existing(&mut change.tx, &change.tenant, &request.pool)
+    let current = existing_pool(&mut change.tx, &change.tenant, &request.pool)
         .await?
         .pool;
     let version = next_version(request.expected_version, current.version)?;
@@ -38,24 +40,24 @@ pub(super) async fn delete_pool(
         pool: Pool { version, ..current },
         deleted: true,
     };
-    pools::keep(&mut change.tx, &change.tenant, &row)
+    pools::upsert(&mut change.tx, &change.tenant, &row)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let answer = |accepted_event_id| DeletePoolResponse { accepted_event_id };
     change
-        .finish(&subject(&request.pool), changed(row), answer)
+        .finish(&pool_subject(&request.pool), pool_changed(row), answer)
         .await
 }
 
 async fn refuse_in_use(change: &mut Change<'_>, pool: &str) -> Result<(), Error> {
-    let manifests = deployed::manifests(&mut change.tx, &change.tenant)
+    let manifests = manifests::current(&mut change.tx, &change.tenant)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     match first_user(&manifests, pool) {
         None => Ok(()),
         Some((workspace, asset)) => {
             let message = format!(
-                "the asset `{asset}` of workspace `{workspace}` takes its slots from pool `{pool}`; deploy without it first"
+                "the asset `{asset}` of workspace `{workspace}` uses the pool `{pool}`; deploy without it first"
             );
             Err(Error::new(Reason::InUse, message)
                 .with("workspace", workspace)

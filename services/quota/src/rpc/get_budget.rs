@@ -1,4 +1,4 @@
-//! GetBudget: one budget and what is spent of it.
+//! GetBudget: returns a budget and its spent amount.
 
 use jiff::Timestamp;
 use servo_mesh::{Error, Reason};
@@ -7,7 +7,9 @@ use servo_proto::v1::{Budget, GetBudgetRequest, GetBudgetResponse};
 use servo_store::Tx;
 use uuid::Uuid;
 
-use super::context::{Quota, stored, tenant};
+use super::Quota;
+use super::support::errors::store_error;
+use super::support::parse::parse_tenant;
 use crate::store::budgets::{self, BudgetRow};
 use crate::wire;
 
@@ -15,16 +17,16 @@ pub(super) async fn get_budget(
     quota: &Quota,
     request: GetBudgetRequest,
 ) -> Result<GetBudgetResponse, Error> {
-    let tenant = tenant(&request.tenant)?;
+    let tenant = parse_tenant(&request.tenant)?;
     let mut tx = quota.begin(&tenant).await?;
-    let (_, row) = existing(&mut tx, &tenant, &request.budget_id).await?;
+    let (_, row) = existing_budget(&mut tx, &tenant, &request.budget_id).await?;
     Ok(GetBudgetResponse {
         budget: Some(with_spent(&mut tx, &tenant, row).await?),
     })
 }
 
-/// A text that is no id names no budget either.
-pub(super) async fn existing(
+/// Fails with BUDGET_NOT_FOUND, also for a malformed id.
+pub(super) async fn existing_budget(
     tx: &mut Tx,
     tenant: &str,
     id: &str,
@@ -38,7 +40,7 @@ pub(super) async fn existing(
     let id: EventId = id.parse().map_err(|_| absent())?;
     let row = budgets::find(tx, tenant, Uuid::from_bytes(*id.as_bytes()))
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     Ok((id, row.ok_or_else(absent)?))
 }
 
@@ -46,7 +48,7 @@ pub(super) async fn with_spent(tx: &mut Tx, tenant: &str, row: BudgetRow) -> Res
     let (begin, end) = wire::period(&row, Timestamp::now());
     let spent = budgets::spent(tx, tenant, &row.budget, begin)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     Ok(Budget {
         spent_micros: spent,
         period_end_time: end,

@@ -1,11 +1,13 @@
-//! GetCosts: what use cost, by time and group, in the currency of the price list that holds.
+//! GetCosts: returns the cost of usage by time and group, in the currency of the effective price
+//! list.
 
 use servo_mesh::Error;
 use servo_proto::v1::{CostLine, GetCostsRequest, GetCostsResponse};
 
-use super::context::{Quota, tenant};
-use super::get_prices::holding;
-use super::report::{Report, group, page, wire_time};
+use super::Quota;
+use super::get_prices::effective_prices;
+use super::support::parse::parse_tenant;
+use super::support::report::{ReportRequest, group, page, wire_time};
 use crate::core::report::Groups;
 use crate::store::report::Line;
 
@@ -15,9 +17,9 @@ pub(super) async fn get_costs(
     quota: &Quota,
     request: GetCostsRequest,
 ) -> Result<GetCostsResponse, Error> {
-    let tenant = tenant(&request.tenant)?;
-    let (prices, _) = holding(quota, &tenant).await?;
-    let report = Report {
+    let tenant = parse_tenant(&request.tenant)?;
+    let (prices, _) = effective_prices(quota, &tenant).await?;
+    let report = ReportRequest {
         method: "costs",
         tenant: &tenant,
         page_size: request.page_size,
@@ -46,9 +48,9 @@ pub(super) async fn get_costs(
 fn cost_line(groups: Groups, line: &Line) -> CostLine {
     let [.., compute, storage, network, external] = line.sums.map(|sum| sum / PICO_PER_MICRO);
     CostLine {
-        start_time: Some(wire_time(line.place.begins)),
+        start_time: Some(wire_time(line.key.begins)),
         end_time: Some(wire_time(line.ends)),
-        group: group(groups, &line.place),
+        group: group(groups, &line.key),
         compute_micros: compute,
         storage_micros: storage,
         network_micros: network,

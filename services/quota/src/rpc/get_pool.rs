@@ -1,20 +1,22 @@
-//! GetPool: one pool, and who holds its slots.
+//! GetPool: returns a pool and the holders of its slots.
 
 use servo_mesh::{Error, Reason};
 use servo_proto::v1::{CountUseResponse, GetPoolRequest, GetPoolResponse, Pool};
 use servo_store::Tx;
 
-use super::context::{Quota, stored, tenant};
+use super::Quota;
+use super::support::errors::store_error;
+use super::support::parse::parse_tenant;
 use crate::store::pools::{self, PoolRow};
 
 pub(super) async fn get_pool(
     quota: &Quota,
     request: GetPoolRequest,
 ) -> Result<GetPoolResponse, Error> {
-    let tenant = tenant(&request.tenant)?;
+    let tenant = parse_tenant(&request.tenant)?;
     let mut tx = quota.begin(&tenant).await?;
-    let row = existing(&mut tx, &tenant, &request.pool).await?;
-    // Nobody holds a connection while others are asked.
+    let row = existing_pool(&mut tx, &tenant, &request.pool).await?;
+    // Releases the connection before calling other services.
     drop(tx);
     let counted = quota.count_use(&tenant, &request.pool).await;
     let pool = with_use(row.pool, counted.as_ref());
@@ -25,7 +27,7 @@ pub(super) async fn get_pool(
     })
 }
 
-/// A pool as it is read, with the slots that are taken as far as it is known.
+/// Adds the slots that are taken to a pool, if they are known.
 pub(super) fn with_use(pool: Pool, counted: Option<&CountUseResponse>) -> Pool {
     let taken = counted.map(|counted| counted.pool_slots.get(&pool.pool).copied().unwrap_or(0));
     Pool {
@@ -35,11 +37,12 @@ pub(super) fn with_use(pool: Pool, counted: Option<&CountUseResponse>) -> Pool {
     }
 }
 
-/// A text that cannot be a pool's name names no pool either.
-pub(super) async fn existing(tx: &mut Tx, tenant: &str, pool: &str) -> Result<PoolRow, Error> {
-    let found = match pool.contains('\0') {
-        true => None,
-        false => pools::find(tx, tenant, pool).await.map_err(stored)?,
+/// Fails with POOL_NOT_FOUND, also for a text that cannot be a name.
+pub(super) async fn existing_pool(tx: &mut Tx, tenant: &str, pool: &str) -> Result<PoolRow, Error> {
+    let found = if pool.contains('\0') {
+        None
+    } else {
+        pools::find(tx, tenant, pool).await.map_err(store_error)?
     };
     found.filter(|row| !row.deleted).ok_or_else(|| {
         Error::new(

@@ -1,10 +1,12 @@
-//! GetPrices: the price list that holds for a tenant.
+//! GetPrices: returns the effective price list of a tenant.
 
 use servo_mesh::Error;
 use servo_proto::v1::{GetPricesRequest, GetPricesResponse, PriceList};
 
-use super::context::{Quota, stored, tenant_or_platform};
-use crate::core::picture::PLATFORM;
+use super::Quota;
+use super::support::errors::store_error;
+use super::support::parse::parse_tenant_or_platform;
+use crate::core::limits::PLATFORM;
 use crate::core::prices::free;
 use crate::store::prices;
 
@@ -12,24 +14,27 @@ pub(super) async fn get_prices(
     quota: &Quota,
     request: GetPricesRequest,
 ) -> Result<GetPricesResponse, Error> {
-    let tenant = tenant_or_platform(&request.tenant)?;
-    let (prices, is_default) = holding(quota, &tenant).await?;
+    let tenant = parse_tenant_or_platform(&request.tenant)?;
+    let (prices, is_default) = effective_prices(quota, &tenant).await?;
     Ok(GetPricesResponse {
         prices: Some(prices),
         is_default,
     })
 }
 
-/// The tenant's list, or the platform's and true.
-pub(super) async fn holding(quota: &Quota, tenant: &str) -> Result<(PriceList, bool), Error> {
+/// Returns the tenant's list, or the platform's with `true`.
+pub(super) async fn effective_prices(
+    quota: &Quota,
+    tenant: &str,
+) -> Result<(PriceList, bool), Error> {
     let own = prices::find(&mut *quota.begin(tenant).await?, tenant)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     if let Some(own) = own {
         return Ok((own, tenant == PLATFORM));
     }
     let platform = prices::find(&mut *quota.begin(PLATFORM).await?, PLATFORM)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     Ok((platform.unwrap_or_else(free), true))
 }

@@ -1,4 +1,4 @@
-//! ListBudgets: a tenant's budgets by name.
+//! ListBudgets: lists a tenant's budgets by name.
 
 use servo_mesh::Error;
 use servo_mesh::Reason;
@@ -8,26 +8,28 @@ use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListBudgetsRequest, ListBudgetsResponse};
 use uuid::Uuid;
 
-use super::context::{Quota, stored, tenant};
+use super::Quota;
 use super::get_budget::with_spent;
+use super::support::errors::store_error;
+use super::support::parse::parse_tenant;
 use crate::store::budgets;
 
 pub(super) async fn list_budgets(
     quota: &Quota,
     request: ListBudgetsRequest,
 ) -> Result<ListBudgetsResponse, Error> {
-    let tenant = tenant(&request.tenant)?;
-    no_filter(&request.filter)?;
+    let tenant = parse_tenant(&request.tenant)?;
+    refuse_filter(&request.filter)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let list = ["budgets", tenant.as_str()];
     let after = quota
         .pages
         .read(&list, &request.page_token)?
-        .and_then(|cursor| place(&cursor));
+        .and_then(|cursor| parse_cursor(&cursor));
     let mut tx = quota.begin(&tenant).await?;
     let mut rows = budgets::list(&mut tx, &tenant, after, size + 1)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let more = rows.len() > size;
     rows.truncate(size);
     let last = rows
@@ -47,18 +49,19 @@ pub(super) async fn list_budgets(
     })
 }
 
-/// The name and id of the last budget of a page, as its token carries them.
-fn place(cursor: &str) -> Option<(String, Uuid)> {
+/// Parses the name and id of a page's last budget from its token.
+fn parse_cursor(cursor: &str) -> Option<(String, Uuid)> {
     let (id, name) = cursor.split_once(' ')?;
     let id: EventId = id.parse().ok()?;
     Some((name.to_owned(), Uuid::from_bytes(*id.as_bytes())))
 }
 
-/// Budgets are few; saying that they are not filtered is better than answering something else.
-fn no_filter(filter: &str) -> Result<(), Error> {
+/// Refuses a filter, because ignoring it would return wrong results.
+fn refuse_filter(filter: &str) -> Result<(), Error> {
     let sentence = "this list takes no filter yet; leave it empty";
-    match filter.is_empty() {
-        true => Ok(()),
-        false => Err(Error::new(Reason::InvalidFilter, sentence).and_bad_field("filter", sentence)),
+    if filter.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::new(Reason::InvalidFilter, sentence).and_bad_field("filter", sentence))
     }
 }

@@ -1,19 +1,21 @@
-//! ListPools: a tenant's pools by name, and how many of their slots are taken.
+//! ListPools: lists a tenant's pools by name, with the number of taken slots.
 
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListPoolsRequest, ListPoolsResponse};
 
-use super::context::{Quota, stored, tenant};
+use super::Quota;
 use super::get_pool::with_use;
+use super::support::errors::store_error;
+use super::support::parse::parse_tenant;
 use crate::store::pools;
 
 pub(super) async fn list_pools(
     quota: &Quota,
     request: ListPoolsRequest,
 ) -> Result<ListPoolsResponse, Error> {
-    let tenant = tenant(&request.tenant)?;
+    let tenant = parse_tenant(&request.tenant)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let list = ["pools", tenant.as_str()];
     let after = quota
@@ -23,8 +25,8 @@ pub(super) async fn list_pools(
     let mut tx = quota.begin(&tenant).await?;
     let mut pools = pools::list(&mut tx, &tenant, &after, size + 1)
         .await
-        .map_err(stored)?;
-    // Nobody holds a connection while others are asked.
+        .map_err(store_error)?;
+    // Releases the connection before calling other services.
     drop(tx);
     let more = pools.len() > size;
     pools.truncate(size);
@@ -32,10 +34,11 @@ pub(super) async fn list_pools(
     let next_page_token = last
         .map(|pool| quota.pages.write(&list, &pool.pool))
         .unwrap_or_default();
-    // Who has no pools need not be asked about.
-    let counted = match pools.is_empty() {
-        true => None,
-        false => quota.count_use(&tenant, "").await,
+    // Without pools there is no use to count.
+    let counted = if pools.is_empty() {
+        None
+    } else {
+        quota.count_use(&tenant, "").await
     };
     let pools = pools
         .into_iter()

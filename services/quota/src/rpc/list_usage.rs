@@ -1,10 +1,11 @@
-//! ListUsage: what attempts used, by time and group.
+//! ListUsage: returns the usage of attempts by time and group.
 
 use servo_mesh::Error;
 use servo_proto::v1::{ListUsageRequest, ListUsageResponse, Usage, UsageLine};
 
-use super::context::{Quota, tenant};
-use super::report::{Report, group, page, wire_time};
+use super::Quota;
+use super::support::parse::parse_tenant;
+use super::support::report::{ReportRequest, group, page, wire_time};
 use crate::core::report::Groups;
 use crate::store::report::Line;
 
@@ -12,8 +13,8 @@ pub(super) async fn list_usage(
     quota: &Quota,
     request: ListUsageRequest,
 ) -> Result<ListUsageResponse, Error> {
-    let tenant = tenant(&request.tenant)?;
-    let report = Report {
+    let tenant = parse_tenant(&request.tenant)?;
+    let report = ReportRequest {
         method: "usage",
         tenant: &tenant,
         page_size: request.page_size,
@@ -52,9 +53,9 @@ fn usage_line(groups: Groups, line: &Line) -> UsageLine {
         ..,
     ] = line.sums;
     UsageLine {
-        start_time: Some(wire_time(line.place.begins)),
+        start_time: Some(wire_time(line.key.begins)),
         end_time: Some(wire_time(line.ends)),
-        group: group(groups, &line.place),
+        group: group(groups, &line.key),
         attempts,
         slot_ms,
         usage: Some(Usage {

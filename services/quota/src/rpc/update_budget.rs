@@ -1,50 +1,56 @@
-//! UpdateBudget: replaces a budget; what is spent stays spent.
+//! UpdateBudget: replaces a budget; its spent amount stays.
 
 use prost::Message;
 use servo_mesh::{Caller, Error};
 use servo_proto::v1::{Budget, UpdateBudgetRequest, UpdateBudgetResponse};
 
-use super::change::{Ask, Begun, begin, next_version};
-use super::context::{Quota, bad, tenant};
-use super::create_budget::{changed, keep, subject};
-use super::get_budget::existing;
-use super::get_prices::holding;
-use crate::core::budgets::normal;
+use super::Quota;
+use super::create_budget::{budget_changed, budget_subject, store_budget};
+use super::get_budget::existing_budget;
+use super::get_prices::effective_prices;
+use super::support::change::{Begun, ChangeRequest, begin, next_version};
+use super::support::errors::field_error;
+use super::support::parse::parse_tenant;
+use crate::core::budgets::normalize;
 
 pub(super) async fn update_budget(
     quota: &Quota,
     caller: &Caller,
     request: UpdateBudgetRequest,
 ) -> Result<UpdateBudgetResponse, Error> {
-    let ask = Ask {
+    let change_request = ChangeRequest {
         method: "UpdateBudget",
         caller,
-        tenant: tenant(&request.tenant)?,
+        tenant: parse_tenant(&request.tenant)?,
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
     };
-    let wanted = request
+    let requested = request
         .budget
         .as_ref()
         .ok_or_else(|| Error::bad_field("budget", "is missing"))?;
-    let (prices, _) = holding(quota, &ask.tenant).await?;
-    let mut change = match begin(quota, ask).await? {
+    let (prices, _) = effective_prices(quota, &change_request.tenant).await?;
+    let mut change = match begin(quota, change_request).await? {
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let (id, current) = existing(&mut change.tx, &change.tenant, &request.budget_id).await?;
+    let (id, current) = existing_budget(&mut change.tx, &change.tenant, &request.budget_id).await?;
     let version = next_version(request.expected_version, current.budget.version)?;
     let budget = Budget {
         version,
-        ..normal(wanted, &prices.currency).map_err(bad)?
+        ..normalize(requested, &prices.currency).map_err(field_error)?
     };
-    let told = keep(&mut change, id, &budget).await?;
+    let stored = store_budget(&mut change, id, &budget).await?;
     let answer = |accepted_event_id| UpdateBudgetResponse {
-        budget: Some(told),
+        budget: Some(stored),
         accepted_event_id,
     };
     change
-        .finish(&subject(id), changed(id, budget, false), answer)
+        .finish(
+            &budget_subject(id),
+            budget_changed(id, budget, false),
+            answer,
+        )
         .await
 }

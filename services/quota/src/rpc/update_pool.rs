@@ -1,14 +1,16 @@
-//! UpdatePool: other slots for a pool. Fewer than are taken let the surplus run out.
+//! UpdatePool: changes the slots of a pool. If more are taken than remain, running attempts finish.
 
 use prost::Message;
 use servo_mesh::{Caller, Error};
 use servo_proto::v1::{Pool, UpdatePoolRequest, UpdatePoolResponse};
 
-use super::change::{Ask, Begun, begin, next_version};
-use super::context::{Quota, bad, stored, tenant};
-use super::create_pool::{changed, subject};
-use super::get_pool::existing;
-use crate::core::text::prose;
+use super::Quota;
+use super::create_pool::{pool_changed, pool_subject};
+use super::get_pool::existing_pool;
+use super::support::change::{Begun, ChangeRequest, begin, next_version};
+use super::support::errors::{field_error, store_error};
+use super::support::parse::parse_tenant;
+use crate::core::text::check_text;
 use crate::store::pools::{self, PoolRow};
 
 pub(super) async fn update_pool(
@@ -16,20 +18,20 @@ pub(super) async fn update_pool(
     caller: &Caller,
     request: UpdatePoolRequest,
 ) -> Result<UpdatePoolResponse, Error> {
-    let ask = Ask {
+    let change_request = ChangeRequest {
         method: "UpdatePool",
         caller,
-        tenant: tenant(&request.tenant)?,
+        tenant: parse_tenant(&request.tenant)?,
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
     };
-    prose("description", &request.description).map_err(bad)?;
-    let mut change = match begin(quota, ask).await? {
+    check_text("description", &request.description).map_err(field_error)?;
+    let mut change = match begin(quota, change_request).await? {
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let current = existing(&mut change.tx, &change.tenant, &request.pool)
+    let current = existing_pool(&mut change.tx, &change.tenant, &request.pool)
         .await?
         .pool;
     let version = next_version(request.expected_version, current.version)?;
@@ -43,14 +45,14 @@ pub(super) async fn update_pool(
         pool: pool.clone(),
         deleted: false,
     };
-    pools::keep(&mut change.tx, &change.tenant, &row)
+    pools::upsert(&mut change.tx, &change.tenant, &row)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let answer = |accepted_event_id| UpdatePoolResponse {
         pool: Some(pool),
         accepted_event_id,
     };
     change
-        .finish(&subject(&request.pool), changed(row), answer)
+        .finish(&pool_subject(&request.pool), pool_changed(row), answer)
         .await
 }

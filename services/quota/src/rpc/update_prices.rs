@@ -1,4 +1,4 @@
-//! UpdatePrices: what use costs from now on.
+//! UpdatePrices: sets the prices of future usage.
 
 use prost::Message;
 use servo_mesh::{Caller, Error};
@@ -6,9 +6,11 @@ use servo_proto::v1::{
     PriceList, QuotaChanged, UpdatePricesRequest, UpdatePricesResponse, quota_changed,
 };
 
-use super::change::{Ask, Begun, Change, begin, next_version};
-use super::context::{Quota, bad, stored, tenant_or_platform};
-use super::get_prices::holding;
+use super::Quota;
+use super::get_prices::effective_prices;
+use super::support::change::{Begun, Change, ChangeRequest, begin, next_version};
+use super::support::errors::{field_error, store_error};
+use super::support::parse::parse_tenant_or_platform;
 use crate::core::prices::check;
 use crate::store::{budgets, prices};
 
@@ -19,14 +21,14 @@ pub(super) async fn update_prices(
     caller: &Caller,
     request: UpdatePricesRequest,
 ) -> Result<UpdatePricesResponse, Error> {
-    let tenant = tenant_or_platform(&request.tenant)?;
-    let wanted = request
+    let tenant = parse_tenant_or_platform(&request.tenant)?;
+    let requested = request
         .prices
         .clone()
         .ok_or_else(|| Error::bad_field("prices", "is missing"))?;
-    check(&wanted).map_err(bad)?;
-    let (held, _) = holding(quota, &tenant).await?;
-    let ask = Ask {
+    check(&requested).map_err(field_error)?;
+    let (current_prices, _) = effective_prices(quota, &tenant).await?;
+    let change_request = ChangeRequest {
         method: "UpdatePrices",
         caller,
         tenant,
@@ -34,42 +36,46 @@ pub(super) async fn update_prices(
         comment: &request.comment,
         body: request.encode_to_vec(),
     };
-    let mut change = match begin(quota, ask).await? {
+    let mut change = match begin(quota, change_request).await? {
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
     let current = prices::find(&mut change.tx, &change.tenant)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
     let version = next_version(
         request.expected_version,
         current.map_or(0, |prices| prices.version),
     )?;
-    if wanted.currency != held.currency {
-        refuse_with_budgets(&mut change).await?;
+    if requested.currency != current_prices.currency {
+        refuse_while_budgets_exist(&mut change).await?;
     }
-    let kept = PriceList { version, ..wanted };
-    prices::keep(&mut change.tx, &change.tenant, &kept)
+    let stored = PriceList {
+        version,
+        ..requested
+    };
+    prices::upsert(&mut change.tx, &change.tenant, &stored)
         .await
-        .map_err(stored)?;
-    let setting = Some(quota_changed::Setting::Prices(kept.clone()));
+        .map_err(store_error)?;
+    let setting = Some(quota_changed::Setting::Prices(stored.clone()));
     let changed = QuotaChanged {
         version,
         setting,
         ..Default::default()
     };
     let answer = |accepted_event_id| UpdatePricesResponse {
-        prices: Some(kept),
+        prices: Some(stored),
         accepted_event_id,
     };
     change.finish(SUBJECT, changed, answer).await
 }
 
-/// Budgets are in the list's currency; another one would leave them without anything to count.
-async fn refuse_with_budgets(change: &mut Change<'_>) -> Result<(), Error> {
-    match budgets::how_many(&mut change.tx, &change.tenant)
+/// Refuses another currency while there are budgets, because budgets count only costs in the
+/// currency of the price list.
+async fn refuse_while_budgets_exist(change: &mut Change<'_>) -> Result<(), Error> {
+    match budgets::count_existing(&mut change.tx, &change.tenant)
         .await
-        .map_err(stored)?
+        .map_err(store_error)?
     {
         0 => Ok(()),
         count => {

@@ -1,4 +1,4 @@
-//! WatchLimits: first everything that holds, then what changes.
+//! WatchLimits: streams all limits first, then changes.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -11,75 +11,78 @@ use tokio::time::timeout;
 use tonic::Status;
 use tonic::codegen::BoxStream;
 
-use super::context::Quota;
-use crate::core::picture::Picture;
+use super::Quota;
+use crate::core::limits_snapshot::LimitsSnapshot;
 
-/// How long a watcher waits for an instance that has just begun.
-const FIRST_LOOK_MAX: Duration = Duration::from_secs(2);
-const REMIND_EVERY: Duration = Duration::from_secs(15);
+/// How long a watcher waits for an instance that has just started.
+const FIRST_SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(2);
+const KEEPALIVE_EVERY: Duration = Duration::from_secs(15);
 
 pub(super) async fn watch_limits(
     quota: &Quota,
     request: WatchLimitsRequest,
 ) -> Result<BoxStream<WatchLimitsResponse>, Error> {
-    let mut board = quota.board.subscribe();
-    let looked = timeout(FIRST_LOOK_MAX, board.wait_for(Option::is_some)).await;
-    if !matches!(looked, Ok(Ok(_))) {
+    let mut snapshots = quota.snapshots.subscribe();
+    let first = timeout(FIRST_SNAPSHOT_TIMEOUT, snapshots.wait_for(Option::is_some)).await;
+    if !matches!(first, Ok(Ok(_))) {
         let message = "the limits have not been read yet; open the stream again in a moment";
         return Err(Error::new(Reason::NotReady, message).retry_after(Duration::from_millis(200)));
     }
-    drop(looked);
-    let watcher = Watcher::new(board, &request.resume_token);
+    drop(first);
+    let watcher = Watcher::new(snapshots, &request.resume_token);
     Ok(Box::pin(stream::unfold(watcher, async |mut watcher| {
         let message = watcher.next().await?;
         Some((Ok::<_, Status>(message), watcher))
     })))
 }
 
-/// One stream: where it is, and what is still to be sent.
+/// One stream: its position and the messages to send.
 struct Watcher {
-    board: watch::Receiver<Option<Picture>>,
-    heard: u64,
+    snapshots: watch::Receiver<Option<LimitsSnapshot>>,
+    last_change: u64,
     token: String,
     unsent: VecDeque<WatchLimitsResponse>,
 }
 
 impl Watcher {
-    fn new(mut board: watch::Receiver<Option<Picture>>, token: &str) -> Watcher {
-        let first = board
+    fn new(mut snapshots: watch::Receiver<Option<LimitsSnapshot>>, token: &str) -> Watcher {
+        let initial = snapshots
             .borrow_and_update()
             .as_ref()
-            .map(|picture| picture.first(token));
-        let (messages, heard) = first.unwrap_or_default();
+            .map(|snapshot| snapshot.initial_messages(token));
+        let (messages, last_change) = initial.unwrap_or_default();
         Watcher {
-            board,
-            heard,
+            snapshots,
+            last_change,
             token: token.to_owned(),
             unsent: messages.into(),
         }
     }
 
-    /// The next message; `None` when there will be no more changes.
+    /// Returns the next message, or `None` when there will be no more changes.
     async fn next(&mut self) -> Option<WatchLimitsResponse> {
         loop {
             if let Some(message) = self.unsent.pop_front() {
                 self.token.clone_from(&message.resume_token);
                 return Some(message);
             }
-            match timeout(REMIND_EVERY, self.board.changed()).await {
-                Ok(Ok(())) => self.look(),
+            match timeout(KEEPALIVE_EVERY, self.snapshots.changed()).await {
+                Ok(Ok(())) => self.queue_changes(),
                 Ok(Err(_)) => return None,
-                Err(_) => self
-                    .unsent
-                    .extend(self.board.borrow().as_ref().map(Picture::reminder)),
+                Err(_) => self.unsent.extend(
+                    self.snapshots
+                        .borrow()
+                        .as_ref()
+                        .map(LimitsSnapshot::keepalive),
+                ),
             }
         }
     }
 
-    fn look(&mut self) {
-        if let Some(picture) = self.board.borrow_and_update().as_ref() {
-            let (messages, heard) = picture.since(self.heard, &self.token);
-            self.heard = heard;
+    fn queue_changes(&mut self) {
+        if let Some(snapshot) = self.snapshots.borrow_and_update().as_ref() {
+            let (messages, last_change) = snapshot.messages_since(self.last_change, &self.token);
+            self.last_change = last_change;
             self.unsent.extend(messages);
         }
     }

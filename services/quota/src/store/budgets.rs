@@ -1,4 +1,4 @@
-//! Budgets, and what is spent of them.
+//! Budgets and their spent amounts.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +11,9 @@ use servo_store::sqlx::query::Query;
 use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
 use uuid::Uuid;
 
-use super::{column, count, decoded, scoped};
+use super::{decode, from_column, scoped, to_column};
 
-/// A budget without what is spent of it.
+/// A budget without its spent amount.
 #[derive(Debug, Clone)]
 pub(crate) struct BudgetRow {
     pub(crate) budget: Budget,
@@ -22,13 +22,13 @@ pub(crate) struct BudgetRow {
 
 type Columns = (Uuid, i64, String, Vec<u8>, Timestamp);
 
-fn read((id, version, name, budget, counts_from): Columns) -> Result<BudgetRow, StoreError> {
+fn from_row((id, version, name, budget, counts_from): Columns) -> Result<BudgetRow, StoreError> {
     let budget_id = EventId::from_bytes(*id.as_bytes()).to_string();
     let budget = Budget {
         budget_id,
-        version: count(version),
+        version: from_column(version),
         name,
-        ..decoded(&budget)?
+        ..decode(&budget)?
     };
     Ok(BudgetRow {
         budget,
@@ -42,10 +42,10 @@ pub(crate) async fn find(
     id: Uuid,
 ) -> Result<Option<BudgetRow>, StoreError> {
     let row: Option<Columns> = tx.optional(scoped!("find_budget", tenant).bind(id)).await?;
-    row.map(read).transpose()
+    row.map(from_row).transpose()
 }
 
-/// Those behind the name and id of the last one seen.
+/// Lists budgets behind this name and id.
 pub(crate) async fn list(
     tx: &mut Tx,
     tenant: &str,
@@ -57,32 +57,32 @@ pub(crate) async fn list(
     let rows: Vec<Columns> = tx
         .all(statement.bind(i64::try_from(limit).unwrap_or(i64::MAX)))
         .await?;
-    rows.into_iter().map(read).collect()
+    rows.into_iter().map(from_row).collect()
 }
 
-pub(crate) async fn keep(
+pub(crate) async fn upsert(
     tx: &mut Tx,
     tenant: &str,
     id: Uuid,
     budget: &Budget,
     deleted: bool,
 ) -> Result<(), StoreError> {
-    let statement = scoped!("keep_budget", tenant)
+    let statement = scoped!("upsert_budget", tenant)
         .bind(id)
-        .bind(column(budget.version))
+        .bind(to_column(budget.version))
         .bind(&budget.name)
         .bind(budget.encode_to_vec())
         .bind(deleted);
     tx.execute(statement).await.map(drop)
 }
 
-pub(crate) async fn how_many(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
+pub(crate) async fn count_existing(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
     let (budgets,): (i64,) = tx.one(scoped!("count_budgets", tenant)).await?;
-    Ok(count(budgets))
+    Ok(from_column(budgets))
 }
 
-/// Budgets by tenant, of these tenants or of all.
-pub(crate) async fn all(
+/// Returns the budgets of these tenants, or of all, by tenant.
+pub(crate) async fn load_all(
     store: &LoopStore,
     tenants: Option<&[String]>,
 ) -> Result<BTreeMap<String, Vec<BudgetRow>>, StoreError> {
@@ -92,15 +92,18 @@ pub(crate) async fn all(
         .await?;
     let mut budgets: BTreeMap<String, Vec<BudgetRow>> = BTreeMap::new();
     for (tenant, id, version, name, budget, counts_from) in rows {
-        budgets
-            .entry(tenant)
-            .or_default()
-            .push(read((id, version, name, budget, counts_from))?);
+        budgets.entry(tenant).or_default().push(from_row((
+            id,
+            version,
+            name,
+            budget,
+            counts_from,
+        ))?);
     }
     Ok(budgets)
 }
 
-/// Spent since a time, for a handler.
+/// Returns the amount spent since a time, for a handler.
 pub(crate) async fn spent(
     tx: &mut Tx,
     tenant: &str,
@@ -108,18 +111,18 @@ pub(crate) async fn spent(
     since: Timestamp,
 ) -> Result<u64, StoreError> {
     let (spent,): (i64,) = tx.one(spent_statement(tenant, budget, since)).await?;
-    Ok(count(spent))
+    Ok(from_column(spent))
 }
 
-/// Spent since a time, for a loop.
-pub(crate) async fn spent_of(
+/// Returns the amount spent since a time, for a loop.
+pub(crate) async fn spent_for_loop(
     store: &LoopStore,
     tenant: &str,
     budget: &Budget,
     since: Timestamp,
 ) -> Result<u64, StoreError> {
     let rows: Vec<(i64,)> = store.all(spent_statement(tenant, budget, since)).await?;
-    Ok(rows.first().map_or(0, |(spent,)| count(*spent)))
+    Ok(rows.first().map_or(0, |(spent,)| from_column(*spent)))
 }
 
 fn spent_statement<'q>(

@@ -1,8 +1,9 @@
-//! The quota service's rows. One function per statement; a statement stands in its file under `sql/`.
+//! Reads and writes the quota service's rows: one function per statement, each statement in its
+//! file under `sql/`.
 
-pub(crate) mod all;
 pub(crate) mod budgets;
-pub(crate) mod deployed;
+pub(crate) mod ledger;
+pub(crate) mod manifests;
 pub(crate) mod pools;
 pub(crate) mod prices;
 pub(crate) mod quotas;
@@ -10,7 +11,7 @@ pub(crate) mod report;
 pub(crate) mod requests;
 pub(crate) mod usage;
 
-/// A statement from its file, with the tenant bound first.
+/// Builds a statement from its file and binds the tenant first.
 macro_rules! scoped {
     ($name:literal, $tenant:expr) => {
         servo_store::query(include_str!(concat!("sql/", $name, ".sql"))).bind($tenant)
@@ -18,18 +19,18 @@ macro_rules! scoped {
 }
 pub(crate) use scoped;
 
-/// A column that counts and is never below zero.
-pub(crate) fn count(column: i64) -> u64 {
+/// Converts a column that is never negative.
+pub(crate) fn from_column(column: i64) -> u64 {
     u64::try_from(column).unwrap_or(0)
 }
 
-/// As a column; what counts changes never comes near the end of either type.
-pub(crate) fn column(count: u64) -> i64 {
+/// Converts a count to a column. Counts never come near the limits of either type.
+pub(crate) fn to_column(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-/// A stored message that cannot be read is a broken row.
-pub(crate) fn decoded<M: prost::Message + Default>(
+/// Decodes a stored message; a failure means that the row is corrupt.
+pub(crate) fn decode<M: prost::Message + Default>(
     bytes: &[u8],
 ) -> Result<M, servo_store::StoreError> {
     M::decode(bytes).map_err(|error| {

@@ -1,11 +1,13 @@
 //! Named pools of slots.
 
+use std::collections::BTreeMap;
+
 use servo_proto::v1::Pool;
-use servo_store::{StoreError, Tx};
+use servo_store::{LoopStore, StoreError, Tx, query};
 
-use super::{column, count, scoped};
+use super::{from_column, scoped, to_column};
 
-/// A pool, or what is left of one that was deleted.
+/// A pool. A deleted one keeps its row, so that its versions continue if it is created again.
 #[derive(Debug)]
 pub(crate) struct PoolRow {
     pub(crate) pool: Pool,
@@ -22,7 +24,7 @@ impl From<Columns> for PoolRow {
                 pool,
                 slots,
                 description,
-                version: count(version),
+                version: from_column(version),
                 ..Pool::default()
             },
             deleted,
@@ -55,18 +57,35 @@ pub(crate) async fn list(
         .collect())
 }
 
-pub(crate) async fn keep(tx: &mut Tx, tenant: &str, row: &PoolRow) -> Result<(), StoreError> {
+pub(crate) async fn upsert(tx: &mut Tx, tenant: &str, row: &PoolRow) -> Result<(), StoreError> {
     let PoolRow { pool, deleted } = row;
-    let statement = scoped!("keep_pool", tenant)
+    let statement = scoped!("upsert_pool", tenant)
         .bind(&pool.pool)
-        .bind(column(pool.version))
+        .bind(to_column(pool.version))
         .bind(i64::from(pool.slots))
         .bind(&pool.description)
         .bind(deleted);
     tx.execute(statement).await.map(drop)
 }
 
-pub(crate) async fn how_many(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
+pub(crate) async fn count_existing(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
     let (pools,): (i64,) = tx.one(scoped!("count_pools", tenant)).await?;
-    Ok(count(pools))
+    Ok(from_column(pools))
+}
+
+/// Returns the pools of these tenants, or of all, by tenant.
+pub(crate) async fn load_all(
+    store: &LoopStore,
+    tenants: Option<&[String]>,
+) -> Result<BTreeMap<String, Vec<Pool>>, StoreError> {
+    type Row = (String, String, i64, i64, String, bool);
+    let rows: Vec<Row> = store
+        .all(query(include_str!("sql/load_pools.sql")).bind(tenants))
+        .await?;
+    let mut pools: BTreeMap<String, Vec<Pool>> = BTreeMap::new();
+    for (tenant, pool, version, slots, description, deleted) in rows {
+        let row = PoolRow::from((pool, version, slots, description, deleted));
+        pools.entry(tenant).or_default().push(row.pool);
+    }
+    Ok(pools)
 }

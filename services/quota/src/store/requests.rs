@@ -1,4 +1,4 @@
-//! First answers of mutations.
+//! First answers to mutations, by request id.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use servo_store::{LoopStore, StoreError, Tx, query};
 
 use super::scoped;
 
-/// What was answered to a request_id.
+/// The first answer to a request_id and the hash of its request.
 pub(crate) struct FirstAnswer {
     pub(crate) body: Vec<u8>,
     pub(crate) answer: Vec<u8>,
@@ -24,21 +24,21 @@ pub(crate) async fn find(
     Ok(row.map(|(body, answer)| FirstAnswer { body, answer }))
 }
 
-pub(crate) async fn keep(
+pub(crate) async fn insert(
     tx: &mut Tx,
     tenant: &str,
     request_id: &str,
     body: &Digest,
     answer: &[u8],
 ) -> Result<(), StoreError> {
-    let statement = scoped!("keep_request", tenant)
+    let statement = scoped!("insert_request", tenant)
         .bind(request_id)
         .bind(body.as_bytes().as_slice())
         .bind(answer);
     tx.execute(statement).await.map(drop)
 }
 
-/// Answers how many were forgotten.
+/// Returns the number of deleted rows.
 pub(crate) async fn expire(
     store: &LoopStore,
     age: Duration,

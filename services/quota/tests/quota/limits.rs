@@ -30,9 +30,9 @@ async fn a_tenant_without_settings_has_no_caps_on_what_runs() {
 }
 
 #[tokio::test]
-async fn settings_lie_over_the_platform_which_lies_over_the_configuration() {
+async fn tenant_settings_override_platform_settings_which_override_the_configuration() {
     let world = World::start_with(1, &[("quota.defaults.max_concurrent_tasks", "100")]).await;
-    let holds = async || {
+    let effective_cap = async || {
         world
             .quota_of(TENANT)
             .await
@@ -40,15 +40,15 @@ async fn settings_lie_over_the_platform_which_lies_over_the_configuration() {
             .unwrap()
             .max_concurrent_tasks
     };
-    assert_eq!(holds().await, Some(100));
+    assert_eq!(effective_cap().await, Some(100));
     world.set_limits(PLATFORM, tasks(50)).await;
-    assert_eq!(holds().await, Some(50));
+    assert_eq!(effective_cap().await, Some(50));
     world.set_limits(TENANT, tasks(0)).await;
-    assert_eq!(holds().await, Some(0));
+    assert_eq!(effective_cap().await, Some(0));
     world.set_limits(TENANT, tasks(u32::MAX)).await;
-    assert_eq!(holds().await, None);
+    assert_eq!(effective_cap().await, None);
     world.set_limits(TENANT, QuotaLimits::default()).await;
-    assert_eq!(holds().await, Some(50));
+    assert_eq!(effective_cap().await, Some(50));
     assert_eq!(
         world
             .quota_of("other")
@@ -61,7 +61,7 @@ async fn settings_lie_over_the_platform_which_lies_over_the_configuration() {
 }
 
 #[tokio::test]
-async fn a_change_counts_once_and_is_an_event() {
+async fn a_repeated_change_is_applied_once_and_is_one_event() {
     let world = World::start().await;
     let mut client = world.client();
     let request = UpdateQuotaRequest {
@@ -94,7 +94,7 @@ async fn a_change_counts_once_and_is_an_event() {
         "another body",
     );
 
-    let sql = "SELECT tenant, payload FROM ledger.events WHERE stream = 5";
+    let sql = "SELECT tenant, payload FROM ledger.events WHERE stream = 5 /* quota */";
     let (tenant, payload): (String, Vec<u8>) = sqlx::query_as(sql)
         .fetch_one(&mut world.admin().await)
         .await
@@ -145,7 +145,7 @@ async fn a_stale_version_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn of_changes_at_once_that_expect_the_same_version_one_wins() {
+async fn one_of_several_concurrent_changes_with_the_same_expected_version_wins() {
     let world = World::start().await;
     world.set_limits(TENANT, tasks(1)).await;
     let change = |max: u32| {
@@ -166,7 +166,7 @@ async fn of_changes_at_once_that_expect_the_same_version_one_wins() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named_and_changes_nothing() {
+async fn invalid_fields_are_named_and_change_nothing() {
     let world = World::start().await;
     let mut client = world.client();
     let nothing = QuotaLimits::default();
@@ -190,7 +190,7 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
         "limits.backfill_cap_ppm",
     )
     .await;
-    // The floor that follows the default is 100,000.
+    // The default floor is 100,000.
     refuse(
         QuotaLimits {
             backfill_cap_ppm: Some(99_999),
@@ -209,12 +209,12 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
         Reason::InvalidField,
         "limits: is missing",
     );
-    let nameless = UpdateQuotaRequest {
+    let without_request_id = UpdateQuotaRequest {
         request_id: String::new(),
         ..update(TENANT, nothing)
     };
     refused(
-        client.update_quota(by_user(nameless)).await,
+        client.update_quota(by_user(without_request_id)).await,
         Reason::RequestIdRequired,
         "request_id",
     );
@@ -229,7 +229,7 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
     );
     let foreign = client.update_quota(by_user(update("evil", tasks(1)))).await;
     refused(foreign, Reason::TenantMismatch, "evil");
-    let shouting = client
+    let uppercase = client
         .get_quota(by(
             "ACME",
             GetQuotaRequest {
@@ -237,7 +237,7 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
             },
         ))
         .await;
-    refused(shouting, Reason::InvalidField, "tenant");
+    refused(uppercase, Reason::InvalidField, "tenant");
     assert_eq!(
         (world.events().await, world.quota_of(TENANT).await.version),
         (0, 0)

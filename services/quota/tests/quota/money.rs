@@ -44,10 +44,10 @@ fn get(budget_id: &str) -> GetBudgetRequest {
 }
 
 #[tokio::test]
-async fn a_tenant_has_the_platforms_prices_until_it_has_its_own() {
+async fn a_tenant_has_the_platforms_prices_until_it_sets_its_own() {
     let world = World::start().await;
     let mut client = world.client();
-    let held = async || {
+    let effective = async || {
         let request = GetPricesRequest {
             tenant: TENANT.into(),
         };
@@ -65,12 +65,12 @@ async fn a_tenant_has_the_platforms_prices_until_it_has_its_own() {
             answer.is_default,
         )
     };
-    assert_eq!(held().await, ("USD".into(), 0, 0, true));
+    assert_eq!(effective().await, ("USD".into(), 0, 0, true));
     client
         .update_prices(by(PLATFORM, prices(PLATFORM, "EUR", 40)))
         .await
         .unwrap();
-    assert_eq!(held().await, ("EUR".into(), 40, 1, true));
+    assert_eq!(effective().await, ("EUR".into(), 40, 1, true));
     let request = prices(TENANT, "EUR", 30);
     let first = client
         .update_prices(by_user(request.clone()))
@@ -85,7 +85,7 @@ async fn a_tenant_has_the_platforms_prices_until_it_has_its_own() {
             .into_inner(),
         first
     );
-    assert_eq!(held().await, ("EUR".into(), 30, 1, false));
+    assert_eq!(effective().await, ("EUR".into(), 30, 1, false));
     let stale = UpdatePricesRequest {
         expected_version: 2,
         ..prices(TENANT, "EUR", 20)
@@ -103,11 +103,11 @@ async fn a_tenant_has_the_platforms_prices_until_it_has_its_own() {
 }
 
 #[tokio::test]
-async fn a_budget_lives_from_create_to_delete() {
+async fn a_budget_is_created_updated_and_deleted() {
     let world = World::start().await;
     let mut client = world.client();
     let request = create("all", 5_000_000);
-    let made = client
+    let created = client
         .create_budget(by_user(request.clone()))
         .await
         .unwrap()
@@ -118,9 +118,9 @@ async fn a_budget_lives_from_create_to_delete() {
             .await
             .unwrap()
             .into_inner(),
-        made
+        created
     );
-    let budget = made.budget.unwrap();
+    let budget = created.budget.unwrap();
     assert_eq!(
         (budget.version, budget.spent_micros, budget.period_end_time),
         (1, 0, None)
@@ -155,11 +155,11 @@ async fn a_budget_lives_from_create_to_delete() {
     assert_eq!((read.version, read.period()), (2, BudgetPeriod::Day));
     assert_eq!(read.period_end_time.unwrap().seconds % 86_400, 0);
 
-    let another = client
+    let other_currency = client
         .update_prices(by_user(prices(TENANT, "EUR", 1)))
         .await;
     refused(
-        another,
+        other_currency,
         Reason::InvalidField,
         "prices.currency: is not that of the 1 budgets",
     );
@@ -238,7 +238,7 @@ async fn budgets_are_listed_by_name_in_pages() {
 }
 
 #[tokio::test]
-async fn a_wrong_budget_is_refused_and_changes_nothing() {
+async fn an_invalid_budget_is_refused_and_changes_nothing() {
     let world = World::start().await;
     let mut client = world.client();
     let mut refuse = async |change: fn(&mut Budget), part: &str| {

@@ -48,17 +48,17 @@ fn get(pool: &str) -> GetPoolRequest {
 }
 
 #[tokio::test]
-async fn a_pool_lives_from_create_to_delete_and_its_versions_go_on() {
+async fn a_pool_is_created_updated_and_deleted_and_its_versions_continue() {
     let world = World::start().await;
     let mut client = world.client();
     let request = create("db", 3);
-    let made = client
+    let created = client
         .create_pool(by_user(request.clone()))
         .await
         .unwrap()
         .into_inner();
     assert_eq!(
-        made.pool.as_ref().map(|pool| (pool.slots, pool.version)),
+        created.pool.as_ref().map(|pool| (pool.slots, pool.version)),
         Some((3, 1))
     );
     assert_eq!(
@@ -67,7 +67,7 @@ async fn a_pool_lives_from_create_to_delete_and_its_versions_go_on() {
             .await
             .unwrap()
             .into_inner(),
-        made
+        created
     );
     refused(
         client.create_pool(by_user(create("db", 4))).await,
@@ -99,7 +99,7 @@ async fn a_pool_lives_from_create_to_delete_and_its_versions_go_on() {
         "version is 2",
     );
     let request = delete("db", 2);
-    let gone = client
+    let deleted = client
         .delete_pool(by_user(request.clone()))
         .await
         .unwrap()
@@ -110,7 +110,7 @@ async fn a_pool_lives_from_create_to_delete_and_its_versions_go_on() {
             .await
             .unwrap()
             .into_inner(),
-        gone
+        deleted
     );
     refused(
         client.get_pool(by_user(get("db"))).await,
@@ -128,14 +128,14 @@ async fn a_pool_lives_from_create_to_delete_and_its_versions_go_on() {
         "`db`",
     );
 
-    let again = client
+    let recreated = client
         .create_pool(by_user(create("db", 9)))
         .await
         .unwrap()
         .into_inner()
         .pool
         .unwrap();
-    assert_eq!((again.slots, again.version), (9, 4));
+    assert_eq!((recreated.slots, recreated.version), (9, 4));
     assert_eq!(world.events().await, 4);
 }
 
@@ -182,13 +182,13 @@ async fn pools_are_listed_by_name_in_pages_and_only_to_their_tenant() {
         Reason::InvalidPageToken,
         "page_token",
     );
-    let theirs = ListPoolsRequest {
+    let of_other_tenant = ListPoolsRequest {
         tenant: "other".into(),
         ..Default::default()
     };
     assert!(
         client
-            .list_pools(by("other", theirs))
+            .list_pools(by("other", of_other_tenant))
             .await
             .unwrap()
             .into_inner()
@@ -207,7 +207,7 @@ async fn pools_are_listed_by_name_in_pages_and_only_to_their_tenant() {
 }
 
 #[tokio::test]
-async fn a_pool_that_is_deployed_stays() {
+async fn a_pool_that_a_deployment_uses_cannot_be_deleted() {
     use prost::Message;
     let world = World::start().await;
     let mut client = world.client();
@@ -245,7 +245,7 @@ async fn a_pool_that_is_deployed_stays() {
 }
 
 #[tokio::test]
-async fn a_wrong_pool_is_refused_and_changes_nothing() {
+async fn an_invalid_pool_is_refused_and_changes_nothing() {
     let world = World::start().await;
     let mut client = world.client();
     refused(

@@ -1,4 +1,4 @@
-//! Quota services with a database of their own, called as the gateway and as the dispatcher.
+//! Quota services with their own database, called as the gateway and as the dispatcher.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,7 +27,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// One instance that answers, with the defaults of a fresh installation.
+    /// Starts one instance with the defaults of a fresh installation.
     pub(crate) async fn start() -> World {
         World::start_with(1, &[]).await
     }
@@ -38,7 +38,7 @@ impl World {
         world
     }
 
-    /// Everything but the quota service itself.
+    /// Prepares everything but the quota service itself.
     pub(crate) async fn prepare(instances: usize) -> World {
         let dir = TempDir::new().unwrap();
         let ca = Ca::load_or_create(dir.path()).unwrap();
@@ -73,7 +73,7 @@ impl World {
         }
     }
 
-    /// Another service, and its address.
+    /// Starts another service and returns its address.
     pub(crate) async fn serve(
         &self,
         service: Service,
@@ -96,7 +96,8 @@ impl World {
             .sources(Service::Quota, port)
             .set("server.listen", format!("127.0.0.1:{port}"))
             .set("database.url", self.database.service_url())
-            .set("database.password", self.database.password());
+            .set("database.password", self.database.password())
+            .set("paging.keys", "0123456789abcdef0123456789abcdef");
         for (key, value) in settings {
             sources = sources.set(*key, value);
         }
@@ -137,12 +138,12 @@ impl World {
         QuotaServiceClient::new(Mesh::new(settings, self.shutdown.clone()).peer(Service::Quota))
     }
 
-    /// Calls as the gateway does.
+    /// A client with the identity of the gateway.
     pub(crate) fn client(&self) -> Client {
         self.client_of(Service::Gateway, 0)
     }
 
-    /// As a superuser, for looking behind the API.
+    /// Connects as a superuser, to inspect the tables.
     pub(crate) async fn admin(&self) -> PgConnection {
         PgConnection::connect(&self.database.admin_url())
             .await
@@ -150,7 +151,7 @@ impl World {
     }
 
     pub(crate) async fn events(&self) -> i64 {
-        let sql = "SELECT count(*) FROM ledger.events WHERE stream = 5";
+        let sql = "SELECT count(*) FROM ledger.events WHERE stream = 5 /* quota */";
         sqlx::query_scalar(sql)
             .fetch_one(&mut self.admin().await)
             .await
@@ -188,7 +189,7 @@ fn read<C: serde::de::DeserializeOwned>(service: Service, sources: &Sources) -> 
         .unwrap()
 }
 
-/// A request of a user of the tenant, as the gateway passes it on.
+/// A request of a user of the tenant, as the gateway forwards it.
 pub(crate) fn by_user<T>(message: T) -> Request<T> {
     by(TENANT, message)
 }
@@ -207,7 +208,7 @@ pub(crate) fn by<T>(tenant: &str, message: T) -> Request<T> {
     request
 }
 
-/// One that no other request of this process has.
+/// Returns an id that no other request of this process has.
 pub(crate) fn new_request_id() -> String {
     static LAST: AtomicU64 = AtomicU64::new(0);
     format!("request-{}", LAST.fetch_add(1, Ordering::Relaxed))
@@ -229,7 +230,7 @@ pub(crate) fn tasks(max: u32) -> QuotaLimits {
     }
 }
 
-/// The call is refused for this reason, with a message that says `part`.
+/// Asserts that the call is refused for this reason, with a message that contains `part`.
 #[track_caller]
 pub(crate) fn refused<T: std::fmt::Debug>(
     answer: Result<Response<T>, Status>,

@@ -15,7 +15,7 @@ use crate::support::{TENANT, World, by, by_user, refused};
 
 const ASSETS: [(&str, &str); 2] = [("n/a", ""), ("n/b", "db")];
 
-/// A run that the scheduler knows, with a plan of one task per asset.
+/// Writes a run of the scheduler whose plan has one task per asset.
 async fn run(world: &World, byte: u8) -> RunId {
     let run = RunId::from_bytes([byte; 16]);
     let asset = |(key, pool): &(&str, &str)| PlannedAsset {
@@ -56,7 +56,8 @@ async fn run(world: &World, byte: u8) -> RunId {
     run
 }
 
-/// The end of an attempt of the run's task with this ordinal: two seconds, of which some were computed.
+/// The outcome of an attempt of the run's task with this ordinal: it took two seconds and this CPU
+/// time.
 fn finished(run: RunId, ordinal: u32, cpu_ms: u64) -> NewEvent {
     let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
     let body = TaskFinished {
@@ -118,7 +119,7 @@ async fn usage(world: &World, request: ListUsageRequest) -> ListUsageResponse {
         .into_inner()
 }
 
-/// Waits until so many attempts are counted.
+/// Waits until this number of attempts is counted.
 async fn until_counted(world: &World, attempts: u64) {
     loop {
         let counted = usage(world, report(&[]))
@@ -157,7 +158,7 @@ async fn costs(world: &World, filter: &str, group_by: &[&str]) -> GetCostsRespon
 }
 
 #[tokio::test]
-async fn every_outcome_is_counted_once_however_many_count() {
+async fn every_outcome_is_counted_once_by_several_instances() {
     let world = World::start_with(2, &[("quota.count_every", "10ms")]).await;
     let ledger = scheduler(&world);
     let runs = [
@@ -173,7 +174,7 @@ async fn every_outcome_is_counted_once_however_many_count() {
         until_counted(&world, round * 30).await;
     }
     let by_group = usage(&world, report(&["asset", "pool"])).await;
-    let told: Vec<_> = by_group
+    let summary: Vec<_> = by_group
         .lines
         .iter()
         .map(|line| {
@@ -188,7 +189,7 @@ async fn every_outcome_is_counted_once_however_many_count() {
         })
         .collect();
     assert_eq!(
-        told,
+        summary,
         [
             ("n/a", "", 150, 300_000, 1_500),
             ("n/b", "db", 150, 300_000, 1_500)
@@ -199,26 +200,26 @@ async fn every_outcome_is_counted_once_however_many_count() {
         ..report(&[])
     };
     assert_eq!(usage(&world, filtered).await.lines[0].attempts, 150);
-    let theirs = ListUsageRequest {
+    let of_other_tenant = ListUsageRequest {
         tenant: "other".into(),
         ..report(&[])
     };
-    let theirs = world
+    let of_other_tenant = world
         .client()
-        .list_usage(by("other", theirs))
+        .list_usage(by("other", of_other_tenant))
         .await
         .unwrap()
         .into_inner();
-    assert!(theirs.lines.is_empty());
+    assert!(of_other_tenant.lines.is_empty());
 }
 
 #[tokio::test]
-async fn use_costs_what_the_price_list_says_and_spends_budgets() {
+async fn usage_is_priced_by_the_price_list_and_spends_budgets() {
     let world = World::start_with(1, &[("quota.count_every", "10ms")]).await;
     let ledger = scheduler(&world);
     let mut client = world.client();
     let run = run(&world, 7).await;
-    // An hour of a core costs 3.6 units: a millisecond is a millionth.
+    // An hour of a core costs 3.6 units, so a millisecond costs a millionth.
     client
         .update_prices(by_user(prices(TENANT, "USD", 3_600_000)))
         .await
@@ -236,7 +237,7 @@ async fn use_costs_what_the_price_list_says_and_spends_budgets() {
         .await
         .unwrap();
     until_counted(&world, 2).await;
-    // What was used before costs what it cost then.
+    // Usage before the change keeps its old price.
     client
         .update_prices(by_user(prices(TENANT, "USD", 7_200_000)))
         .await
@@ -255,12 +256,12 @@ async fn use_costs_what_the_price_list_says_and_spends_budgets() {
         (450, 450)
     );
     let by_asset = costs(&world, "workspace = prod", &["asset"]).await;
-    let told: Vec<_> = by_asset
+    let summary: Vec<_> = by_asset
         .lines
         .iter()
         .map(|l| (l.group["asset"].as_str(), l.total_micros))
         .collect();
-    assert_eq!(told, [("n/a", 200), ("n/b", 250)]);
+    assert_eq!(summary, [("n/a", 200), ("n/b", 250)]);
 
     let request = GetBudgetRequest {
         tenant: TENANT.into(),
@@ -284,8 +285,11 @@ async fn use_costs_what_the_price_list_says_and_spends_budgets() {
         .unwrap()
         .into_inner();
     loop {
-        let told = stream.message().await.unwrap().unwrap();
-        let ours = told.tenants.iter().find(|tenant| tenant.tenant == TENANT);
+        let message = stream.message().await.unwrap().unwrap();
+        let ours = message
+            .tenants
+            .iter()
+            .find(|tenant| tenant.tenant == TENANT);
         if ours.is_some_and(|ours| ours.budgets[0].spent_micros == 450) {
             break;
         }
@@ -293,7 +297,7 @@ async fn use_costs_what_the_price_list_says_and_spends_budgets() {
 }
 
 #[tokio::test]
-async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
+async fn a_report_is_paged_and_refuses_invalid_requests() {
     let world = World::start_with(1, &[("quota.count_every", "10ms")]).await;
     let run = run(&world, 9).await;
     let events = vec![
@@ -321,7 +325,7 @@ async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
             break;
         }
     }
-    // Nobody knows the plan of the run that the scheduler does not know.
+    // The run without a row has no plan, so its asset is unknown.
     assert_eq!(assets, ["", "n/a", "n/b"]);
     let mut client = world.client();
     let mut refuse = async |request: ListUsageRequest, reason: Reason, part: &str| {
@@ -350,7 +354,12 @@ async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
         filter: "run_id = x".into(),
         ..report(&[])
     };
-    refuse(filter, Reason::InvalidFilter, "use is not kept by `run_id`").await;
+    refuse(
+        filter,
+        Reason::InvalidFilter,
+        "usage is not recorded by `run_id`",
+    )
+    .await;
     let token = ListUsageRequest {
         page_token: "x".into(),
         ..report(&[])
@@ -358,9 +367,10 @@ async fn a_report_comes_in_pages_and_refuses_what_is_not_kept() {
     refuse(token, Reason::InvalidPageToken, "page_token").await;
 }
 
-/// What was planned while the ledger was small is kept while it grows, so how it is joined must not be the planner's choice.
+/// Postgres keeps a generic plan from when the ledger was small, so the statement must force the
+/// join.
 #[tokio::test]
-async fn the_ledger_is_read_by_positions_whatever_the_planner_prefers() {
+async fn the_ledger_is_read_by_position_for_any_plan_of_postgres() {
     let world = World::start().await;
     let mut admin = world.admin().await;
     sqlx::query("SET enable_nestloop = off")
@@ -368,24 +378,24 @@ async fn the_ledger_is_read_by_positions_whatever_the_planner_prefers() {
         .await
         .unwrap();
     let spans = "ARRAY[1]::smallint[], ARRAY[5]::bigint[], ARRAY[9]::bigint[]";
-    for (look, statement, arguments) in [
+    for (name, statement, arguments) in [
         (
             "outcomes",
-            include_str!("../../src/store/sql/finished.sql"),
+            include_str!("../../src/store/sql/finished_attempts.sql"),
             format!("1, 7, {spans}"),
         ),
         (
             "tenants",
-            include_str!("../../src/store/sql/touched_tenants.sql"),
+            include_str!("../../src/store/sql/changed_tenants.sql"),
             format!("1, {spans}"),
         ),
     ] {
-        let prepare = format!("PREPARE {look} AS {statement}");
+        let prepare = format!("PREPARE {name} AS {statement}");
         sqlx::raw_sql(sqlx::AssertSqlSafe(prepare))
             .execute(&mut admin)
             .await
             .unwrap();
-        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN EXECUTE {look} ({arguments})"));
+        let explain = sqlx::AssertSqlSafe(format!("EXPLAIN EXECUTE {name} ({arguments})"));
         let plan: Vec<String> = sqlx::query_scalar(explain)
             .fetch_all(&mut admin)
             .await

@@ -8,10 +8,10 @@ use tonic::Streaming;
 use crate::pools::{create, delete};
 use crate::support::{PLATFORM, TENANT, World, by_user, refused, tasks};
 
-/// One who enforces limits, and what it has been told.
+/// A watcher of limits and the limits it has received.
 struct Watcher {
     stream: Streaming<WatchLimitsResponse>,
-    told: BTreeMap<String, TenantLimits>,
+    received: BTreeMap<String, TenantLimits>,
     token: String,
 }
 
@@ -24,17 +24,17 @@ impl Watcher {
         let stream = client.watch_limits(request).await.unwrap().into_inner();
         let mut watcher = Watcher {
             stream,
-            told: BTreeMap::new(),
+            received: BTreeMap::new(),
             token: String::new(),
         };
-        while !watcher.hear().await {}
+        while !watcher.receive().await {}
         watcher
     }
 
-    /// Takes one message in. Answers whether it is caught up.
-    async fn hear(&mut self) -> bool {
+    /// Receives one message. Returns whether the watcher is caught up.
+    async fn receive(&mut self) -> bool {
         let message = self.stream.message().await.unwrap().unwrap();
-        self.told.extend(
+        self.received.extend(
             message
                 .tenants
                 .into_iter()
@@ -45,30 +45,30 @@ impl Watcher {
     }
 
     async fn until(&mut self, holds: impl Fn(&BTreeMap<String, TenantLimits>) -> bool) {
-        while !holds(&self.told) {
-            self.hear().await;
+        while !holds(&self.received) {
+            self.receive().await;
         }
     }
 
     fn names(&self) -> Vec<&str> {
-        self.told.keys().map(String::as_str).collect()
+        self.received.keys().map(String::as_str).collect()
     }
 }
 
-fn cap(told: &BTreeMap<String, TenantLimits>, tenant: &str) -> Option<u32> {
-    told[tenant].limits.unwrap().max_concurrent_tasks
+fn cap(received: &BTreeMap<String, TenantLimits>, tenant: &str) -> Option<u32> {
+    received[tenant].limits.unwrap().max_concurrent_tasks
 }
 
 #[tokio::test]
-async fn a_fresh_platform_tells_that_nobody_has_a_cap() {
+async fn a_new_platform_has_no_caps() {
     let world = World::start().await;
     let watcher = Watcher::open(&world, 0, "").await;
     assert_eq!(
-        (watcher.names(), cap(&watcher.told, PLATFORM)),
+        (watcher.names(), cap(&watcher.received, PLATFORM)),
         (vec![PLATFORM], None)
     );
     assert_eq!(
-        watcher.told[PLATFORM].limits.unwrap().weight_millis,
+        watcher.received[PLATFORM].limits.unwrap().weight_millis,
         Some(1_000)
     );
 }
@@ -77,24 +77,26 @@ async fn a_fresh_platform_tells_that_nobody_has_a_cap() {
 async fn a_pause_by_a_zero_limit_reaches_every_watcher_of_every_instance() {
     let world = World::start_with(2, &[]).await;
     let mut here = Watcher::open(&world, 0, "").await;
-    let mut too = Watcher::open(&world, 0, "").await;
+    let mut same_instance = Watcher::open(&world, 0, "").await;
     let mut elsewhere = Watcher::open(&world, 1, "").await;
     for limits in [tasks(0), tasks(5), QuotaLimits::default()] {
-        let wanted = limits.max_concurrent_tasks;
+        let expected = limits.max_concurrent_tasks;
         world.set_limits(TENANT, limits).await;
-        for watcher in [&mut here, &mut too, &mut elsewhere] {
+        for watcher in [&mut here, &mut same_instance, &mut elsewhere] {
             watcher
-                .until(|told| told.contains_key(TENANT) && cap(told, TENANT) == wanted)
+                .until(|received| {
+                    received.contains_key(TENANT) && cap(received, TENANT) == expected
+                })
                 .await;
         }
     }
     for watcher in [&here, &elsewhere] {
-        assert_eq!(cap(&watcher.told, PLATFORM), None);
+        assert_eq!(cap(&watcher.received, PLATFORM), None);
     }
 }
 
 #[tokio::test]
-async fn a_new_default_changes_all_who_follow_it() {
+async fn a_new_default_changes_all_tenants_without_a_setting() {
     let world = World::start().await;
     world
         .set_limits(
@@ -108,24 +110,26 @@ async fn a_new_default_changes_all_who_follow_it() {
     world.set_limits("fixed", tasks(7)).await;
     let mut watcher = Watcher::open(&world, 0, "").await;
     world.set_limits(PLATFORM, tasks(50)).await;
-    watcher.until(|told| cap(told, PLATFORM) == Some(50)).await;
     watcher
-        .until(|told| cap(told, "follower") == Some(50))
+        .until(|received| cap(received, PLATFORM) == Some(50))
         .await;
-    assert_eq!(cap(&watcher.told, "fixed"), Some(7));
+    watcher
+        .until(|received| cap(received, "follower") == Some(50))
+        .await;
+    assert_eq!(cap(&watcher.received, "fixed"), Some(7));
     assert_eq!(
-        watcher.told["follower"].limits.unwrap().weight_millis,
+        watcher.received["follower"].limits.unwrap().weight_millis,
         Some(3_000)
     );
 }
 
 #[tokio::test]
-async fn pools_come_and_go_whole() {
+async fn pools_are_streamed_when_created_and_deleted() {
     let world = World::start().await;
     let mut client = world.client();
     let mut watcher = Watcher::open(&world, 0, "").await;
-    let slots = |told: &BTreeMap<String, TenantLimits>| -> Option<Vec<(String, u32)>> {
-        let pools = &told.get(TENANT)?.pools;
+    let slots = |received: &BTreeMap<String, TenantLimits>| -> Option<Vec<(String, u32)>> {
+        let pools = &received.get(TENANT)?.pools;
         Some(
             pools
                 .iter()
@@ -136,22 +140,24 @@ async fn pools_come_and_go_whole() {
     client.create_pool(by_user(create("db", 3))).await.unwrap();
     client.create_pool(by_user(create("api", 0))).await.unwrap();
     watcher
-        .until(|told| slots(told) == Some(vec![("api".into(), 0), ("db".into(), 3)]))
+        .until(|received| slots(received) == Some(vec![("api".into(), 0), ("db".into(), 3)]))
         .await;
     client.delete_pool(by_user(delete("db", 0))).await.unwrap();
     client.delete_pool(by_user(delete("api", 0))).await.unwrap();
-    watcher.until(|told| slots(told) == Some(Vec::new())).await;
+    watcher
+        .until(|received| slots(received) == Some(Vec::new()))
+        .await;
 }
 
 #[tokio::test]
-async fn a_token_leads_on_at_any_instance() {
+async fn a_token_resumes_at_any_instance() {
     let world = World::start_with(2, &[]).await;
     for (tenant, max) in [("a", 1), ("b", 2), ("c", 3)] {
         world.set_limits(tenant, tasks(max)).await;
     }
     for instance in [0, 1] {
         let mut before = Watcher::open(&world, instance, "").await;
-        before.until(|told| told.len() == 4).await;
+        before.until(|received| received.len() == 4).await;
         let resumed = Watcher::open(&world, instance, &before.token).await;
         assert_eq!(resumed.names(), Vec::<&str>::new());
         let max = 10 + u32::try_from(instance).unwrap();
@@ -159,9 +165,9 @@ async fn a_token_leads_on_at_any_instance() {
         for resume_at in [0, 1] {
             let mut resumed = Watcher::open(&world, resume_at, &before.token).await;
             resumed
-                .until(|told| told.contains_key("b") && cap(told, "b") == Some(max))
+                .until(|received| received.contains_key("b") && cap(received, "b") == Some(max))
                 .await;
-            // Another instance may have looked less often, and then tells more than it had to.
+            // Another instance may have polled less often and then sends more than necessary.
             assert!(
                 resume_at != instance || resumed.names() == ["b"],
                 "{:?}",
@@ -176,7 +182,7 @@ async fn a_token_leads_on_at_any_instance() {
 }
 
 #[tokio::test]
-async fn only_those_who_enforce_limits_may_watch() {
+async fn only_services_that_enforce_limits_may_watch() {
     let world = World::start().await;
     let request = WatchLimitsRequest {
         resume_token: String::new(),
@@ -189,7 +195,7 @@ async fn only_those_who_enforce_limits_may_watch() {
 }
 
 #[tokio::test]
-async fn a_budget_that_cannot_be_summed_holds_up_no_limit() {
+async fn a_budget_that_cannot_be_summed_delays_no_limit() {
     let world = World::start().await;
     let mut watcher = Watcher::open(&world, 0, "").await;
     world
@@ -198,18 +204,24 @@ async fn a_budget_that_cannot_be_summed_holds_up_no_limit() {
         .await
         .unwrap();
     watcher
-        .until(|told| told.get(TENANT).is_some_and(|told| told.budgets.len() == 1))
+        .until(|received| {
+            received
+                .get(TENANT)
+                .is_some_and(|received| received.budgets.len() == 1)
+        })
         .await;
-    let away = "ALTER TABLE quota.usage RENAME COLUMN compute_pico TO away";
-    sqlx::raw_sql(away)
+    let rename_column = "ALTER TABLE quota.usage RENAME COLUMN compute_pico TO away";
+    sqlx::raw_sql(rename_column)
         .execute(&mut world.admin().await)
         .await
         .unwrap();
     world.set_limits(TENANT, tasks(7)).await;
-    watcher.until(|told| cap(told, TENANT) == Some(7)).await;
+    watcher
+        .until(|received| cap(received, TENANT) == Some(7))
+        .await;
     assert_eq!(
-        watcher.told[TENANT].budgets.len(),
+        watcher.received[TENANT].budgets.len(),
         1,
-        "it is told as it was"
+        "it keeps its last known sum"
     );
 }

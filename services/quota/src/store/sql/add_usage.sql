@@ -1,4 +1,5 @@
--- Called by the loop usage. Sums stop below the end of their type, so that nobody can halt the count.
+-- Adds sums of usage. Sums are limited below the maximum of their type, so that no reported value
+-- can make the loop fail. Run by store::usage::add.
 INSERT INTO quota.usage AS known
 SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
     $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],

@@ -1,2 +1,2 @@
--- Called by GetQuota and UpdateQuota.
+-- Finds the limits that a tenant has set. Run by store::quotas::find.
 SELECT version, limits FROM quota.quotas WHERE tenant = $1

@@ -1,3 +1,4 @@
--- Called first by every mutation: changes of one tenant's settings come one after the other.
+-- Locks a tenant's settings until the transaction ends, so that changes are serialized. Run by
+-- store::quotas::lock.
 INSERT INTO quota.tenants (tenant) VALUES ($1) ON CONFLICT (tenant) DO UPDATE
 SET tenant = excluded.tenant

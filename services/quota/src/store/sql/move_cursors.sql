@@ -1,5 +1,6 @@
--- Called by the loop usage in the transaction that counts. Fewer rows than shards mean that another instance counted
--- meanwhile; then nothing here may count.
+-- Moves the cursors in the transaction that adds the sums. Fewer rows than shards mean that another
+-- instance has counted concurrently; then this transaction must not commit. Run by
+-- store::usage::move_cursors.
 INSERT INTO quota.cursors AS cursor (shard, position)
 SELECT shard, until FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS span (shard, after, until)
 ON CONFLICT (shard) DO UPDATE

@@ -1,9 +1,11 @@
--- Called by ListUsage and GetCosts: use and cost by time and group. $4 is the grain, $5 to $7 tell what gets lines of
--- its own, $8 to $10 what is counted, $11 the currency ('' counts all), $12 to $15 the line after which to go on.
+-- Sums usage and cost by time and group. $4 is the grain, $5 to $7 are the dimensions with separate
+-- lines, $8 to $10 the filter, $11 the currency ('' includes all), and $12 to $15 the line behind
+-- which the page begins. Run by store::report::lines.
 WITH line AS (
     SELECT
-        CASE $4::smallint WHEN 2 THEN hour WHEN 3 THEN date_trunc('day', hour, 'UTC')
-            WHEN 4 THEN date_trunc('month', hour, 'UTC') ELSE $2 END AS begins,
+        CASE $4::smallint WHEN 2 /* HOUR */ THEN hour
+            WHEN 3 /* DAY */ THEN date_trunc('day', hour, 'UTC')
+            WHEN 4 /* MONTH */ THEN date_trunc('month', hour, 'UTC') ELSE $2 END AS begins,
         CASE WHEN $5 THEN workspace ELSE '' END AS by_workspace,
         CASE WHEN $6 THEN asset ELSE '' END AS by_asset,
         CASE WHEN $7 THEN pool ELSE '' END AS by_pool,
@@ -14,8 +16,9 @@ WITH line AS (
         AND ($10::text IS NULL OR pool = $10) AND ($11 = '' OR currency = $11)
 )
 SELECT begins,
-    CASE $4::smallint WHEN 2 THEN begins + interval '1 hour' WHEN 3 THEN begins + interval '24 hours'
-        WHEN 4 THEN (begins AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC' ELSE $3 END AS ends,
+    CASE $4::smallint WHEN 2 /* HOUR */ THEN begins + interval '1 hour'
+        WHEN 3 /* DAY */ THEN begins + interval '24 hours'
+        WHEN 4 /* MONTH */ THEN (begins AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC' ELSE $3 END AS ends,
     by_workspace, by_asset, by_pool,
     ARRAY[
         least(sum(attempts), 9e18), least(sum(slot_ms), 9e18), least(sum(cpu_ms), 9e18),

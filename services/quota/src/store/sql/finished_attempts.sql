@@ -1,6 +1,7 @@
--- Called by the loop usage: outcomes of attempts between two positions of each shard. Everything up to a head is
--- there, since head and events change in one transaction. Looked up span by span (OFFSET keeps the planner from joining
--- in another way): a plan from before the table grew would read all of it.
+-- Returns the outcomes of attempts between two positions of each shard. All events up to a head are
+-- visible, because head and events change in one transaction. The lateral join runs once per span:
+-- OFFSET 0 keeps Postgres from joining in another way, because a plan from before the table grew
+-- would read the whole table. Run by store::usage::finished_attempts.
 SELECT event.tenant, event.workspace, event.recorded_at, event.payload
 FROM unnest($3::smallint[], $4::bigint[], $5::bigint[]) AS span (shard, after, until)
 CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
-//! What is used of limits, asked of models of those who enforce them.
+//! Tests the current use of limits, answered by fake schedulers and dispatchers.
 
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_server::{DispatcherService, DispatcherServiceServer};
@@ -12,7 +12,7 @@ use tonic::{Request, Response, Status};
 use crate::pools::create;
 use crate::support::{PLATFORM, TENANT, World, by_user};
 
-/// Says the same about every tenant.
+/// Answers the same for every tenant.
 struct Busy;
 
 #[tonic::async_trait]
@@ -51,11 +51,11 @@ impl SchedulerService for Busy {
     }
 }
 
-/// Takes calls and never answers.
-struct Asleep;
+/// Accepts calls and never answers.
+struct Unresponsive;
 
 #[tonic::async_trait]
-impl DispatcherService for Asleep {
+impl DispatcherService for Unresponsive {
     async fn count_use(
         &self,
         _: Request<CountUseRequest>,
@@ -64,7 +64,7 @@ impl DispatcherService for Asleep {
     }
 }
 
-/// A quota service between these, with two pools.
+/// A quota service with these peers and two pools.
 async fn world(dispatcher: impl DispatcherService) -> World {
     let world = World::prepare(1).await;
     let dispatcher = DispatcherServiceServer::new(dispatcher);
@@ -124,7 +124,7 @@ async fn read(world: &World, pool: &str) -> (Pool, Vec<SlotHolder>) {
 }
 
 #[tokio::test]
-async fn limits_and_pools_are_told_with_what_is_used_of_them() {
+async fn limits_and_pools_are_returned_with_their_current_use() {
     let world = world(Busy).await;
     let used = QuotaUse {
         concurrent_tasks: 5,
@@ -161,8 +161,8 @@ async fn limits_and_pools_are_told_with_what_is_used_of_them() {
 }
 
 #[tokio::test]
-async fn limits_are_told_though_nobody_says_what_is_used() {
-    let world = world(Asleep).await;
+async fn limits_are_returned_when_their_current_use_is_unknown() {
+    let world = world(Unresponsive).await;
     let quota = world.quota_of(TENANT).await;
     assert_eq!(
         (quota.effective.unwrap().weight_millis, quota.used),

@@ -1,42 +1,44 @@
-//! The path of every change of a setting: the tenant's lock, the first answer if there was one, the version, the row,
-//! the event and the answer, in one transaction.
+//! Changes a setting in one transaction: the tenant's lock, the first answer if the request was
+//! answered before, the version, the row, the event and the answer.
 
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::{Digest, EventId, EventType};
-use servo_proto::v1::{self, Actor, QuotaChanged};
+use servo_proto::v1 as pb;
+use servo_proto::v1::{Actor, QuotaChanged};
 use servo_store::{NewEvent, Outcome, TenantTx};
 use uuid::Uuid;
 
-use super::context::{Quota, appended, bad, millis, stored};
-use crate::core::picture::shard;
-use crate::core::text::prose;
+use super::errors::{append_error, field_error, store_error};
+use super::ids::new_event_id;
+use super::parse::check_request_id;
+use crate::core::limits_snapshot::shard;
+use crate::core::text::check_text;
+use crate::rpc::Quota;
 use crate::store::{quotas, requests};
 
-const REQUEST_ID_BYTES_MAX: usize = 128;
-
-/// What a caller asked to change, as far as all changes are alike.
-pub(super) struct Ask<'a> {
-    pub(super) method: &'static str,
-    pub(super) caller: &'a Caller,
-    pub(super) tenant: String,
-    pub(super) request_id: &'a str,
-    pub(super) comment: &'a str,
+/// The part of a change request that all changes have in common.
+pub(crate) struct ChangeRequest<'a> {
+    pub(crate) method: &'static str,
+    pub(crate) caller: &'a Caller,
+    pub(crate) tenant: String,
+    pub(crate) request_id: &'a str,
+    pub(crate) comment: &'a str,
     /// The whole request, encoded.
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
 }
 
-pub(super) enum Begun<'a, A> {
-    /// It was answered before.
+pub(crate) enum Begun<'a, A> {
+    /// The request was answered before.
     Answered(A),
     Open(Change<'a>),
 }
 
-/// A change under the tenant's lock.
-pub(super) struct Change<'a> {
-    pub(super) tx: TenantTx,
-    pub(super) tenant: String,
+/// An open change, under the tenant's lock.
+pub(crate) struct Change<'a> {
+    pub(crate) tx: TenantTx,
+    pub(crate) tenant: String,
     quota: &'a Quota,
     caller: &'a Caller,
     request_id: &'a str,
@@ -44,28 +46,30 @@ pub(super) struct Change<'a> {
     body: Digest,
 }
 
-pub(super) async fn begin<'a, A: Message + Default>(
+pub(crate) async fn begin<'a, A: Message + Default>(
     quota: &'a Quota,
-    ask: Ask<'a>,
+    request: ChangeRequest<'a>,
 ) -> Result<Begun<'a, A>, Error> {
-    check_request_id(ask.request_id)?;
-    prose("comment", ask.comment).map_err(bad)?;
-    let body = Digest::of([ask.method.as_bytes(), &ask.body].concat());
-    let mut tx = quota.begin(&ask.tenant).await?;
-    quotas::lock(&mut tx, &ask.tenant).await.map_err(stored)?;
-    let first = requests::find(&mut tx, &ask.tenant, ask.request_id)
+    check_request_id(request.request_id)?;
+    check_text("comment", request.comment).map_err(field_error)?;
+    let body = Digest::of([request.method.as_bytes(), &request.body].concat());
+    let mut tx = quota.begin(&request.tenant).await?;
+    quotas::lock(&mut tx, &request.tenant)
         .await
-        .map_err(stored)?;
+        .map_err(store_error)?;
+    let first = requests::find(&mut tx, &request.tenant, request.request_id)
+        .await
+        .map_err(store_error)?;
     if let Some(first) = first {
         return first_answer(first, &body).map(Begun::Answered);
     }
-    let Ask {
+    let ChangeRequest {
         caller,
         tenant,
         request_id,
         comment,
         ..
-    } = ask;
+    } = request;
     Ok(Begun::Open(Change {
         tx,
         tenant,
@@ -78,18 +82,19 @@ pub(super) async fn begin<'a, A: Message + Default>(
 }
 
 impl Change<'_> {
-    /// Appends the event, keeps the answer and commits. The setting's row is written already.
-    pub(super) async fn finish<A: Message>(
+    /// Appends the event, stores the answer and commits. The caller has already written the
+    /// setting's row.
+    pub(crate) async fn finish<A: Message>(
         mut self,
         subject: &str,
         change: QuotaChanged,
         answer: impl FnOnce(String) -> A,
     ) -> Result<A, Error> {
-        let event_id = EventId::new(millis(), rand::random());
+        let event_id = new_event_id();
         let event = self.event(event_id, subject, change);
         let answer = answer(event_id.to_string());
         let bytes = answer.encode_to_vec();
-        let kept = requests::keep(
+        let stored = requests::insert(
             &mut self.tx,
             &self.tenant,
             self.request_id,
@@ -97,14 +102,14 @@ impl Change<'_> {
             &bytes,
         )
         .await;
-        kept.map_err(stored)?;
-        let done = self.tx.append(&[event]).await.map_err(appended)?;
-        if done.iter().any(|event| event.outcome != Outcome::New) {
-            let message = "the ledger knows this version of the setting with other contents";
+        stored.map_err(store_error)?;
+        let appended = self.tx.append(&[event]).await.map_err(append_error)?;
+        if appended.iter().any(|event| event.outcome != Outcome::New) {
+            let message = "the ledger already has this version of the setting with other contents";
             return Err(Error::new(Reason::Internal, message));
         }
-        self.tx.commit().await.map_err(stored)?;
-        self.quota.changed();
+        self.tx.commit().await.map_err(store_error)?;
+        self.quota.notify_changed();
         Ok(answer)
     }
 
@@ -114,12 +119,12 @@ impl Change<'_> {
             principal: self.principal(),
             comment: self.comment.to_owned(),
         });
-        let body = v1::event::Body::QuotaChanged(QuotaChanged {
+        let body = pb::event::Body::QuotaChanged(QuotaChanged {
             subject: subject.to_owned(),
             changed_by,
             ..change
         });
-        let trace = servo_mesh::current_trace().map(|trace| v1::TraceContext {
+        let trace = servo_mesh::current_trace().map(|trace| pb::TraceContext {
             traceparent: trace.to_string(),
             tracestate: String::new(),
         });
@@ -133,7 +138,7 @@ impl Change<'_> {
             idempotency_key: key.as_str().to_owned(),
             correlation_id: None,
             causation_id: None,
-            payload: v1::Event {
+            payload: pb::Event {
                 version: 1,
                 trace,
                 body: Some(body),
@@ -143,15 +148,16 @@ impl Change<'_> {
     }
 
     fn principal(&self) -> String {
-        match self.caller.principal.is_empty() {
-            true => self.caller.peer.to_string(),
-            false => self.caller.principal.clone(),
+        if self.caller.principal.is_empty() {
+            self.caller.peer.to_string()
+        } else {
+            self.caller.principal.clone()
         }
     }
 }
 
-/// The version after a change of `current`; 0 expects nothing.
-pub(super) fn next_version(expected: u64, current: u64) -> Result<u64, Error> {
+/// Returns the version that follows `current`; 0 accepts any current version.
+pub(crate) fn next_version(expected: u64, current: u64) -> Result<u64, Error> {
     if expected == 0 || expected == current {
         return Ok(current + 1);
     }
@@ -175,20 +181,4 @@ fn first_answer<A: Message + Default>(
             "the first answer to this request_id cannot be read",
         )
     })
-}
-
-fn check_request_id(request_id: &str) -> Result<(), Error> {
-    match request_id.len() {
-        0 => Err(Error::new(
-            Reason::RequestIdRequired,
-            "request_id is empty; choose one, so that a repeat is safe",
-        )),
-        1..=REQUEST_ID_BYTES_MAX if !request_id.contains('\0') => Ok(()),
-        length => Err(Error::bad_field(
-            "request_id",
-            format!(
-                "has {length} bytes or a NUL; 1 to {REQUEST_ID_BYTES_MAX} plain ones are allowed"
-            ),
-        )),
-    }
 }

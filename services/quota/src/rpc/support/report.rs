@@ -1,0 +1,173 @@
+//! Checks requests, reads pages and builds groups for ListUsage and GetCosts.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use servo_mesh::paging::page_size;
+use servo_mesh::{Error, Reason};
+use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
+use servo_proto::v1::ReportGrain;
+use servo_store::Timestamp as Stored;
+
+use super::errors::{field_error, store_error};
+use crate::core::report::{Groups, filter, groups};
+use crate::rpc::Quota;
+use crate::store::report::{Line, LineKey, ReportQuery, lines};
+
+/// Separates the parts of a line's key in a page token; names do not contain it.
+const SEPARATOR: char = '\u{1f}';
+
+/// A request of either method.
+pub(crate) struct ReportRequest<'a> {
+    pub(crate) method: &'static str,
+    pub(crate) tenant: &'a str,
+    pub(crate) page_size: i32,
+    pub(crate) page_token: &'a str,
+    pub(crate) filter: &'a str,
+    pub(crate) start_time: Option<prost_types::Timestamp>,
+    pub(crate) end_time: Option<prost_types::Timestamp>,
+    pub(crate) grain: i32,
+    pub(crate) group_by: &'a [String],
+    pub(crate) may_group_by: &'a [&'a str],
+    pub(crate) currency: &'a str,
+}
+
+pub(crate) struct ReportPage {
+    pub(crate) lines: Vec<Line>,
+    pub(crate) groups: Groups,
+    pub(crate) next_page_token: String,
+}
+
+pub(crate) async fn page(quota: &Quota, report: ReportRequest<'_>) -> Result<ReportPage, Error> {
+    let size = page_size(report.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
+    let groups = groups(report.group_by, report.may_group_by).map_err(field_error)?;
+    let grain = ReportGrain::try_from(report.grain).map_err(|_| {
+        Error::bad_field(
+            "grain",
+            format!("is {}, which is not a known value", report.grain),
+        )
+    })?;
+    let start = time("start_time", report.start_time)?.ok_or_else(|| {
+        Error::bad_field("start_time", "is missing; write the start of the report")
+    })?;
+    let list_key = list_key(&report);
+    let list: Vec<&str> = list_key.iter().map(String::as_str).collect();
+    let cursor = quota.pages.read(&list, report.page_token)?;
+    let (end, after) = match cursor.as_deref().and_then(parse_cursor) {
+        // Later pages keep the end time of the first page.
+        Some((end, after)) => (end, Some(after)),
+        None => (time("end_time", report.end_time)?.unwrap_or_else(now), None),
+    };
+    let query = ReportQuery {
+        tenant: report.tenant,
+        start,
+        end,
+        grain: i16::try_from(i32::from(grain)).unwrap_or(0),
+        groups,
+        filter: filter(report.filter).map_err(|sentence| bad_filter(&sentence))?,
+        currency: report.currency,
+        after,
+        limit: size + 1,
+    };
+    let mut lines = lines(&mut *quota.begin(report.tenant).await?, query)
+        .await
+        .map_err(store_error)?;
+    let more = lines.len() > size;
+    lines.truncate(size);
+    let last = lines.last().filter(|_| more);
+    let next_page_token = last.map(|line| quota.pages.write(&list, &cursor_of(end, &line.key)));
+    Ok(ReportPage {
+        lines,
+        groups,
+        next_page_token: next_page_token.unwrap_or_default(),
+    })
+}
+
+/// Returns the values of the requested dimensions of a line.
+pub(crate) fn group(groups: Groups, key: &LineKey) -> BTreeMap<String, String> {
+    let dimensions = [
+        (groups.workspace, "workspace", &key.workspace),
+        (groups.asset, "asset", &key.asset),
+        (groups.pool, "pool", &key.pool),
+    ];
+    let requested = dimensions.into_iter().filter(|(requested, ..)| *requested);
+    requested
+        .map(|(_, name, value)| (name.to_owned(), value.clone()))
+        .collect()
+}
+
+pub(crate) fn wire_time(time: Stored) -> prost_types::Timestamp {
+    let us = time.unix_us();
+    let nanos = i32::try_from(us.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
+    prost_types::Timestamp {
+        seconds: us.div_euclid(1_000_000),
+        nanos,
+    }
+}
+
+/// Returns everything that determines the list, to bind page tokens to it.
+fn list_key(report: &ReportRequest<'_>) -> Vec<String> {
+    let time = |time: Option<prost_types::Timestamp>| {
+        time.map(|time| format!("{time:?}")).unwrap_or_default()
+    };
+    let mut list_key = vec![
+        report.method.to_owned(),
+        report.tenant.to_owned(),
+        report.filter.to_owned(),
+        time(report.start_time),
+        time(report.end_time),
+        report.grain.to_string(),
+    ];
+    list_key.extend_from_slice(report.group_by);
+    list_key
+}
+
+fn cursor_of(end: Stored, key: &LineKey) -> String {
+    let parts = [
+        end.unix_us().to_string(),
+        key.begins.unix_us().to_string(),
+        key.workspace.clone(),
+        key.asset.clone(),
+        key.pool.clone(),
+    ];
+    parts.join(&SEPARATOR.to_string())
+}
+
+fn parse_cursor(cursor: &str) -> Option<(Stored, LineKey)> {
+    let parts: Vec<&str> = cursor.split(SEPARATOR).collect();
+    let [end, begins, workspace, asset, pool] = parts.as_slice() else {
+        return None;
+    };
+    let time = |us: &str| us.parse().ok().map(Stored::from_unix_us);
+    let text = |text: &str| text.to_owned();
+    let key = LineKey {
+        begins: time(begins)?,
+        workspace: text(workspace),
+        asset: text(asset),
+        pool: text(pool),
+    };
+    Some((time(end)?, key))
+}
+
+fn now() -> Stored {
+    crate::wire::to_stored(Timestamp::now())
+}
+
+fn time(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Stored>, Error> {
+    let parse = |time: prost_types::Timestamp| {
+        Timestamp::new(time.seconds, time.nanos)
+            .map(crate::wire::to_stored)
+            .map_err(|_| {
+                Error::bad_field(
+                    field,
+                    format!("is {} s, which is not a valid time", time.seconds),
+                )
+            })
+    };
+    time.map(parse).transpose()
+}
+
+fn bad_filter(sentence: &str) -> Error {
+    Error::new(Reason::InvalidFilter, format!("filter: {sentence}"))
+        .and_bad_field("filter", sentence)
+}

@@ -1,0 +1,28 @@
+//! Positions and changes in the ledger.
+
+use servo_model::Stream;
+use servo_store::{LoopStore, StoreError, query};
+
+/// Returns the last position of every shard of a stream.
+pub(crate) async fn heads(store: &LoopStore, stream: Stream) -> Result<Vec<i64>, StoreError> {
+    let rows: Vec<(i64,)> = store
+        .all(query(include_str!("sql/read_heads.sql")).bind(stream.code()))
+        .await?;
+    Ok(rows.into_iter().map(|(head,)| head).collect())
+}
+
+/// Returns the tenants whose settings changed after the positions in `after`, up to `heads`.
+pub(crate) async fn changed_tenants(
+    store: &LoopStore,
+    after: &[i64],
+    heads: &[i64],
+) -> Result<Vec<String>, StoreError> {
+    let shards: Vec<i16> = (0..Stream::Quota.shards()).collect();
+    let statement = query(include_str!("sql/changed_tenants.sql"))
+        .bind(Stream::Quota.code())
+        .bind(shards)
+        .bind(after)
+        .bind(heads);
+    let rows: Vec<(String,)> = store.all(statement).await?;
+    Ok(rows.into_iter().map(|(tenant,)| tenant).collect())
+}

@@ -1,2 +1,0 @@
--- Called by the loop usage.
-SELECT shard, position FROM quota.cursors

@@ -1,0 +1,2 @@
+-- Returns the last counted position of each shard. Run by store::usage::read_cursors.
+SELECT shard, position FROM quota.cursors
