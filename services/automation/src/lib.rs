@@ -1,4 +1,4 @@
-//! The automation turns time and events into run requests.
+//! The automation service turns time and events into run requests.
 //!
 //! It owns schedules, ticks, sensors and evaluations (schema `automation`).
 //!
@@ -20,7 +20,7 @@ pub struct Config {
     pub database: DatabaseConfig,
 }
 
-/// Serves the API until the process is told to stop.
+/// Serves the API until the process is stopped.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }

@@ -1,8 +1,8 @@
-//! The backfill cuts ranges of partitions into chunks and runs them within limits.
+//! The backfill service splits ranges of partitions into chunks and runs them within limits.
 //!
 //! It owns backfills and chunks (schema `backfill`).
 //!
-//! **Stays absent:** starting tasks by itself; a chunk is a run request like any other.
+//! **Stays absent:** starting tasks directly; a chunk is a run request like any other.
 
 mod rpc;
 
@@ -20,7 +20,7 @@ pub struct Config {
     pub database: DatabaseConfig,
 }
 
-/// Serves the API until the process is told to stop.
+/// Serves the API until the process is stopped.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }

@@ -1,13 +1,13 @@
-//! The console: pages for people, a client of the gateway like any other. It keeps no rows.
+//! The console: web pages for people. It is an ordinary client of the gateway and stores nothing.
 //!
-//! The pages are not built yet; the service already takes its place in the mesh and tells its health.
+//! The pages are not built yet; the service already runs in the mesh and reports its health.
 
 use servo_mesh::config::NoSections;
 use servo_mesh::{Exposure, Fault, Mesh, ServiceFuture};
 
 pub type Config = NoSections;
 
-/// Serves until the process is told to stop.
+/// Serves until the process is stopped.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }

@@ -2,7 +2,7 @@
 
 use servo_proto::v1::automation_service_server::AutomationService;
 
-/// What it does not override answers UNIMPLEMENTED.
+/// Methods that are not overridden answer UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Automation;
 

@@ -2,7 +2,7 @@
 
 use servo_proto::v1::backfill_service_server::BackfillService;
 
-/// What it does not override answers UNIMPLEMENTED.
+/// Methods that are not overridden answer UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backfill;
 
