@@ -1,9 +1,9 @@
-"""How fast one worker carries out assets that do nothing, how much memory it takes by itself, and how long a command
-takes to say its first word.
+"""Measures how many empty assets per second one worker runs, its own memory, and how long commands
+take to start.
 
-``python -m tests.bench_worker BINARIES`` adds its figures to the JSON that it is given on standard input. Time runs
-from TriggerRun to the end seen by GetRun, on a mesh of separate processes; children are reused. Of what starts anew the
-best of five counts: everything else is the machine's doing.
+``python -m tests.bench_worker BINARIES`` adds its figures to the JSON on standard input. Time is
+measured from TriggerRun to the end seen by GetRun, on a mesh of separate processes; children are
+reused. Of start times the best of five counts, because all else is noise of the machine.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
     options.add_argument("--repeats", type=int, default=5)
     options.add_argument("--slots", type=int, default=16)
     given = options.parse_args()
-    # To the end: an earlier bench must be over before this one begins.
+    # Reads to the end, because an earlier bench must be over before this one begins.
     earlier = "" if sys.stdin.isatty() else sys.stdin.read().strip()
     figures = json.loads(earlier.splitlines()[-1]) if earlier else {}
     with tempfile.TemporaryDirectory() as folder, mesh(given.binaries, Path(folder) / "mesh") as running:
@@ -102,11 +102,10 @@ def _rate(client: Client, tasks: int) -> float:
 
 
 def _own_memory_mb(pid: int) -> float:
-    """Of the worker's tree without its children of user code, which is one process.
+    """The resident size of the worker process without its children of user code.
 
-    Its resident size rather than its proportional one as the system tells it: children and this bench map the same
-    files, and would take over a part of their pages. So this is what it has when nobody shares with it, and never less
-    than its proportional size.
+    Resident rather than proportional, because children and this bench map the same files and would
+    take over a part of their pages.
     """
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Rss:"):

@@ -1,4 +1,4 @@
-"""Google's storage, its secrets and its metadata server, as far as Servo speaks to them, in a thread of a test."""
+"""An emulator of Google's storage, secrets and metadata server, in a thread."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Google:
     objects: dict[tuple[str, str], bytes] = field(default_factory=dict)
     # By resource name with its version.
     secrets: dict[str, bytes] = field(default_factory=dict)
-    # How many of the next calls fail, and whether they are carried out before.
+    # How many of the next calls fail, and whether they are executed first.
     failing: int = 0
     after_the_deed: bool = False
-    # Bytes of a piece that are kept; the rest has to be sent again.
+    # Bytes of a piece that are stored; the rest must be sent again.
     kept_of_piece: int | None = None
     calls: list[str] = field(default_factory=list)
     uploads: dict[str, tuple[str, str, bytearray]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""A real mesh for tests: nine processes over mutual TLS, a private Postgres, and a worker that does as tasks say."""
+"""A real mesh for tests: nine processes with mutual TLS, a private Postgres, and a configurable test worker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Mesh:
 
     @contextmanager
     def stopped(self, service: str) -> Iterator[None]:
-        """A service that neither answers nor ends meanwhile."""
+        """Stops a service with SIGSTOP, so that it neither answers nor ends."""
         process = self._process_of(service)
         os.kill(process, signal.SIGSTOP)
         try:
@@ -56,7 +56,7 @@ class Mesh:
             os.kill(process, signal.SIGCONT)
 
     def _process_of(self, service: str) -> int:
-        """By the configuration that it was started with."""
+        """Finds the process by its configuration file."""
         configured = f"SERVO_CONFIG={self.folder.resolve()}/config/{service}.toml".encode()
         for folder in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
@@ -79,7 +79,7 @@ class Mesh:
 
 @contextmanager
 def mesh(binaries: Path, folder: Path, **settings: str) -> Iterator[Mesh]:
-    """``settings`` are variables of the services, ``SERVO_DISPATCHER__LEASE_TTL="3s"`` for instance."""
+    """``settings`` are variables of the services, such as ``SERVO_DISPATCHER__LEASE_TTL="3s"``."""
     standalone = binaries / "servo-standalone"
     assert standalone.exists(), (
         f"{standalone} is not built: run `make test`, or set SERVO_BIN_DIR to a folder that has it"

@@ -1,4 +1,4 @@
-"""The base installation, which has neither DuckDB nor pyarrow, runs plain values and says what tables need."""
+"""The base installation, which has neither DuckDB nor pyarrow, runs plain values and names the command for tables."""
 
 from __future__ import annotations
 

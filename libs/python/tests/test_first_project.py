@@ -1,4 +1,4 @@
-"""docs/guide/first-project.md, command by command, with the wheel in a new venv: the way of someone who is new."""
+"""docs/guide/first-project.md, command by command, with the wheel in a new venv."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOOD, BROKEN = "FROM clean_orders GROUP BY", "FROM revenu GROUP BY"
 
 @dataclass(slots=True)
 class Stranger:
-    """A shell, a second one for ``servo dev``, and an editor."""
+    """A new user: a shell, a second one for ``servo dev``, and an editor."""
 
     folder: Path
     wheel: Path
@@ -74,7 +74,7 @@ def stranger(repository: Path, tmp_path: Path) -> Iterator[Stranger]:
         text=True,
         check=True,
     )
-    # The versions that everything else is tested with.
+    # The same versions as in all other tests.
     constraint = {"PIP_CONSTRAINT": str(repository / "libs/python/requirements-dev.txt")}
     folder = tmp_path / "home"
     folder.mkdir()
@@ -86,7 +86,7 @@ def stranger(repository: Path, tmp_path: Path) -> Iterator[Stranger]:
 
 
 def commands(guide: str) -> Iterator[tuple[str, str]]:
-    """Each with the heading that it stands below."""
+    """Each command with its heading."""
     heading = ""
     for line in guide.splitlines():
         if line.startswith("#"):
@@ -95,7 +95,7 @@ def commands(guide: str) -> Iterator[tuple[str, str]]:
             yield heading, line.removeprefix("$ ")
 
 
-def test_every_command_of_the_guide_does_what_the_guide_says(stranger: Stranger, repository: Path) -> None:
+def test_commands_of_the_guide_work(stranger: Stranger, repository: Path) -> None:
     before = ""
     for heading, command in commands((repository / "docs/guide/first-project.md").read_text()):
         if heading != before and heading == "Break it":

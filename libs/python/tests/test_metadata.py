@@ -8,11 +8,11 @@ from pathlib import Path
 from servo import __version__
 
 
-def test_the_version_is_the_packages() -> None:
+def test_version_matches_the_package() -> None:
     assert metadata("servo-orchestrator")["Version"] == __version__
 
 
-def test_the_license_is_named_and_is_the_repositorys(repository: Path) -> None:
+def test_license_matches_the_repository(repository: Path) -> None:
     about = metadata("servo-orchestrator")
     assert (about["License-Expression"], about["License-File"]) == ("Apache-2.0", "LICENSE")
     assert (repository / "libs/python/LICENSE").read_bytes() == (repository / "LICENSE").read_bytes()

@@ -1,4 +1,4 @@
-"""The generated stubs are what `make proto` gives now, and nobody pays for them before the first call."""
+"""The generated stubs are current, and importing servo does not load them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_stubs_are_current(repository: Path, tmp_path: Path) -> None:
     assert not stale, f"run `make proto` and commit what changes: {stale}"
 
 
-def test_importing_servo_imports_no_transport() -> None:
+def test_importing_servo_does_not_import_grpc() -> None:
     code = "import servo, sys; print([m for m in sys.modules if m.split('.')[0] in ('grpc', 'google')])"
     seen = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert seen.strip() == "[]"

@@ -1,4 +1,4 @@
-"""``servo build`` as a user calls it: a folder in, files under their digests out, or every fault by file and line."""
+"""``servo build`` as users call it: a folder in, files under their digests out, or all faults with file and line."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ subprocess.run(["echo", "one of a program"])
 """
 
 
-def test_what_a_module_prints_is_not_the_answer(tmp_path: Path) -> None:
+def test_output_of_modules_goes_to_stderr(tmp_path: Path) -> None:
     code = f"from servo import asset\n{NOISE}\n@asset\ndef x():\n    return 1\n"
     answer = servo("build", project(tmp_path, {"things.py": code}), "--json")
     assert json.loads(answer.stdout)["assets"] == 1
@@ -111,20 +111,20 @@ def test_what_a_module_prints_is_not_the_answer(tmp_path: Path) -> None:
     assert set(answer.stderr.splitlines()) == said
 
 
-def test_a_build_needs_nobody_who_reads(tmp_path: Path) -> None:
+def test_build_works_without_stdout_and_stderr(tmp_path: Path) -> None:
     project(tmp_path, {"things.py": f"from servo import asset{ONE_ASSET}"})
     closed = subprocess.run(f"{SERVO} build {tmp_path} >&-", shell=True, check=False, capture_output=True, text=True)
     assert closed.returncode == 0, closed.stderr
 
 
-def test_the_same_project_elsewhere_has_the_same_digests(tmp_path: Path) -> None:
+def test_digests_do_not_depend_on_the_folder(tmp_path: Path) -> None:
     one = servo("build", shop(tmp_path / "one"), "--json")
     other = servo("build", shop(tmp_path / "other"), "--json", "--out", tmp_path / "out")
     assert one.stdout == other.stdout
     assert (tmp_path / "out/build.json").exists()
 
 
-def test_every_fault_is_told_by_file_and_line_and_nothing_is_written(tmp_path: Path) -> None:
+def test_all_faults_are_reported_with_file_and_line_and_nothing_is_written(tmp_path: Path) -> None:
     broken = project(
         tmp_path,
         {
@@ -175,7 +175,9 @@ def test_every_fault_is_told_by_file_and_line_and_nothing_is_written(tmp_path: P
         ("looks = [check('default/fine')(lambda fine: True)]", 2, "<lambda>"),
     ],
 )
-def test_what_no_name_holds_is_not_lost_without_a_word(tmp_path: Path, code: str, place: int, subject: str) -> None:
+def test_definitions_without_a_module_level_name_are_faults(
+    tmp_path: Path, code: str, place: int, subject: str
+) -> None:
     fine = "@asset\ndef fine():\n    return 1\n"
     head = "from servo import Run, Schedule, asset, check, sensor\n"
     answer = servo("build", project(tmp_path, {"things.py": f"{head}{code}\n", "fine.py": f"{head}{fine}"}))
@@ -183,8 +185,8 @@ def test_what_no_name_holds_is_not_lost_without_a_word(tmp_path: Path, code: str
     assert f"/things.py:{place}: {subject}: no name at the top of a module means it" in answer.stderr
 
 
-def test_definitions_with_names_elsewhere_are_found(tmp_path: Path) -> None:
-    """Made in a loop, or with a decorator that comes from a module of the project's own."""
+def test_definitions_made_by_loops_and_own_decorators_are_found(tmp_path: Path) -> None:
+    """Definitions made in a loop, or with a decorator from a module of the project."""
     files = {
         "common.py": "from servo import asset, check\n",
         "made.py": "from common import asset\nimport other\n@asset\ndef a():\n    return 1\n",
@@ -195,7 +197,7 @@ def test_definitions_with_names_elsewhere_are_found(tmp_path: Path) -> None:
     assert build(project(tmp_path, files)).summary()["assets"] == 4
 
 
-def test_definitions_in_files_that_cannot_be_imported_are_told(tmp_path: Path) -> None:
+def test_definitions_in_unimportable_files_are_faults(tmp_path: Path) -> None:
     script = "import servo\n\n@servo.asset(name='y')\ndef later():\n    return 1\n"
     files = {
         "fine.py": f"from servo import asset{ONE_ASSET}",
@@ -225,7 +227,7 @@ def test_definitions_in_files_that_cannot_be_imported_are_told(tmp_path: Path) -
         ),
     ],
 )
-def test_files_that_cannot_be_read_are_told(tmp_path: Path, name: str, content: bytes, part: str) -> None:
+def test_unreadable_files_are_faults(tmp_path: Path, name: str, content: bytes, part: str) -> None:
     project(tmp_path, {"fine.py": f"from servo import asset{ONE_ASSET}"})
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_bytes(content)
@@ -233,7 +235,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path, name: str, content: 
     assert (answer.returncode, part in answer.stderr) == (2, True), answer.stderr
 
 
-# What is given, where it is found out (the module, or the asset), and what is said about it.
+# The argument, the definition that reports it (module or asset), and the message.
 WRONG = [
     (
         "checks=[row_count(at_least=1).on(severity='fatal')]",
@@ -257,7 +259,7 @@ WRONG = [
     ("freshness='1d'", "default/x15", "freshness is '1d'; write Freshness(max_age=…)"),
     ("resources='big'", "default/x16", "resources is 'big'; write Resources(cpu=…, memory=…)"),
     ("config='x'", "default/x17", "config is 'x'; write a mapping, or leave it out"),
-    # Nobody thought of this one.
+    # An exception that no check foresees.
     ("automation=Cron(5)", "default/x18", "cannot be written down (TypeError: "),
     ("freshness=Freshness(zone=5)", "default/x19", "zone is 5; write a text"),
     ("partition=1", "a20", "@asset has no option `partition`; did you mean `partitions`?"),
@@ -274,7 +276,7 @@ WRONG = [
 ]
 
 
-def test_every_wrong_argument_is_told_by_file_and_line(tmp_path: Path) -> None:
+def test_wrong_arguments_are_reported_with_file_and_line(tmp_path: Path) -> None:
     names = "Daily, Freshness, In, Retry, Run, Secret, asset, schedule"
     head = f"from servo import {names}\nfrom servo.define.checks import row_count\n"
     head += "from servo.define.conditions import Cron\n"
@@ -286,7 +288,7 @@ def test_every_wrong_argument_is_told_by_file_and_line(tmp_path: Path) -> None:
     files["gap.py"] = head + nightly.format(given="gap='shft'")
     files["overlap.py"] = head + nightly.format(given="overlap='twice'")
     files["fine.py"] = f"{head}@asset(retry_on=ConnectionError)\ndef fine():\n    return 1\n"
-    # Two in one module, and what reads something wrong is not wrong itself.
+    # Two faults in one module; a reader of a faulty asset has no fault itself.
     files["both.py"] = (
         f"{head}@asset\ndef one(x7, ghost):\n    return 1\n\n@asset(pool=5)\ndef two(x8):\n    return 1\n"
     )
@@ -318,8 +320,8 @@ def test_an_asset_is_found_under_the_name_it_was_given(tmp_path: Path) -> None:
     assert entry_points(build(tmp_path)) == {"default/a": ("things", "own"), "default/b": ("things", "b")}
 
 
-def test_every_build_imports_anew(tmp_path: Path) -> None:
-    """What a process imported before, of this project or of another with the same names, does not count."""
+def test_every_build_imports_modules_again(tmp_path: Path) -> None:
+    """Modules that the process imported before, of this or another project with the same names, do not count."""
     code = "from servo import asset\nimport part\n\n@asset(name=part.NAME)\ndef x():\n    return 1\n"
     for name in ("one", "other"):
         project(tmp_path / name, {"things.py": code, "part.py": f"NAME = '{name}'\n"})
@@ -342,7 +344,7 @@ def test_every_build_imports_anew(tmp_path: Path) -> None:
         ("import old.a", "old.a", "old/a.py is left out by 'old/*' in project.exclude of servo.toml; take that away"),
     ],
 )
-def test_what_is_imported_must_be_packaged(tmp_path: Path, line: str, module: str, reason: str) -> None:
+def test_imported_modules_must_be_packaged(tmp_path: Path, line: str, module: str, reason: str) -> None:
     project(tmp_path, {"elsewhere/__init__.py": "", "elsewhere/things.py": ""})
     folder = project(
         tmp_path / "project",
@@ -367,7 +369,7 @@ def test_what_is_imported_must_be_packaged(tmp_path: Path, line: str, module: st
     assert set(sys.modules) == modules
 
 
-def test_what_is_not_packaged_is_told_with_the_other_faults(tmp_path: Path) -> None:
+def test_unpackaged_modules_are_reported_with_other_faults(tmp_path: Path) -> None:
     broken = "from servo import asset\nfrom tests.data import ROWS\n\n@asset\ndef x(y):\n    return y\n"
     answer = servo(
         "build", project(tmp_path, {"a.py": broken, "b.py": "import servo, ghost\n", "tests/data.py": "ROWS = 1"})
@@ -384,7 +386,7 @@ def test_what_is_not_packaged_is_told_with_the_other_faults(tmp_path: Path) -> N
     assert not (tmp_path / ".servo").exists()
 
 
-def test_what_is_installed_inside_of_the_project_need_not_be_packaged(
+def test_installed_packages_inside_the_project_need_no_packaging(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installed = tmp_path / ".venv/lib/site-packages"
@@ -406,7 +408,7 @@ def test_what_is_installed_inside_of_the_project_need_not_be_packaged(
         "from servo.define.asset import asset",
     ],
 )
-def test_every_module_that_imports_servo_is_looked_at(tmp_path: Path, line: str) -> None:
+def test_every_module_that_imports_servo_is_scanned(tmp_path: Path, line: str) -> None:
     code = f"{line}\nfrom lib import defined\nx = defined()\n"
     lib = "def defined():\n    from servo import asset\n    return asset(name='x')(lambda: 1)\n"
     words = '"""\nimport servo\n"""\n# import servo\nraise RuntimeError(\'it only speaks of servo\')\n'
@@ -417,7 +419,7 @@ def test_every_module_that_imports_servo_is_looked_at(tmp_path: Path, line: str)
     assert entry_points(build(tmp_path)) == {"default/x": ("things", "x")}
 
 
-def test_sources_are_loaded_by_what_a_worker_finds(tmp_path: Path) -> None:
+def test_source_io_must_be_importable_by_a_worker(tmp_path: Path) -> None:
     load = "class Feed:\n    def load(self, partition):\n        return 1\n"
     sources = f"from servo import source\n\n{load}\nfeed = source('feed', io=Feed)\n"
     reader = "from servo import asset\n{more}\n@asset\ndef clean(feed):\n    return feed\n"
@@ -439,14 +441,14 @@ def test_sources_are_loaded_by_what_a_worker_finds(tmp_path: Path) -> None:
         ({"servo.toml": "[project]\nmodules = ['ghost']\n"}, "ghost: cannot be imported: ModuleNotFoundError"),
     ],
 )
-def test_wrong_settings_say_what_to_write(tmp_path: Path, files: dict[str, str], part: str) -> None:
+def test_wrong_settings_name_the_remedy(tmp_path: Path, files: dict[str, str], part: str) -> None:
     answer = servo("build", project(tmp_path, files))
     assert answer.returncode == 2
     assert part in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
-def test_settings_choose_modules_and_leave_files_out(tmp_path: Path) -> None:
+def test_settings_select_modules_and_exclude_files(tmp_path: Path) -> None:
     project(tmp_path, {"servo.toml": "[project]\nsource = 'lib'\nmodules = ['one']\nexclude = ['*.csv', 'old/*']\n"})
     project(tmp_path / "lib", {"one.py": "from servo import asset\n\n@asset\ndef x():\n    return 1\n"})
     project(tmp_path / "lib", {"two.py": "import servo\nraise RuntimeError\n", "a.csv": "", "old/b.txt": ""})
@@ -458,7 +460,7 @@ def test_settings_choose_modules_and_leave_files_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line", ["polars", "polars>=1", "-r other.txt", "-e .", "git+https://x/y", "a==1.*", "a==1 b==2"]
 )
-def test_what_is_not_locked_is_refused(tmp_path: Path, line: str) -> None:
+def test_unlocked_requirements_are_refused(tmp_path: Path, line: str) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text(f"fine==1\n{line}\n")
     locked, faults = lock(file)
@@ -466,7 +468,7 @@ def test_what_is_not_locked_is_refused(tmp_path: Path, line: str) -> None:
     assert locked == "fine==1\n"
 
 
-def test_what_was_written_reads_back(tmp_path: Path) -> None:
+def test_canonical_json_round_trips(tmp_path: Path) -> None:
     from google.protobuf.json_format import Parse
 
     told = json.loads(servo("build", shop(tmp_path), "--json").stdout)

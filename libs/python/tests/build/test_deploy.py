@@ -30,7 +30,7 @@ def deploy(mesh: Mesh, folder: Path, *options: str, **changed: str) -> subproces
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, input="n\n")
 
 
-def test_a_project_is_deployed_with_its_difference(mesh: Mesh, tmp_path: Path) -> None:
+def test_deploy_shows_the_difference(mesh: Mesh, tmp_path: Path) -> None:
     folder = shop(tmp_path)
     for options in ([], ["--json"]):
         refused = deploy(mesh, folder, *options)
@@ -47,7 +47,7 @@ def test_a_project_is_deployed_with_its_difference(mesh: Mesh, tmp_path: Path) -
     assert "pool" in changed.stdout
 
 
-def test_the_answer_is_json_whatever_the_project_prints(mesh: Mesh, tmp_path: Path) -> None:
+def test_json_output_is_not_mixed_with_project_output(mesh: Mesh, tmp_path: Path) -> None:
     folder = shop(tmp_path)
     source = folder / "src/shop/assets.py"
     source.write_text(f"{NOISE}\n{source.read_text()}")
@@ -56,7 +56,7 @@ def test_the_answer_is_json_whatever_the_project_prints(mesh: Mesh, tmp_path: Pa
     assert "a word of the module" in answer.stderr
 
 
-def test_failures_have_their_exit_codes(mesh: Mesh, tmp_path: Path) -> None:
+def test_failures_have_exit_codes(mesh: Mesh, tmp_path: Path) -> None:
     folder = shop(tmp_path)
     assert deploy(mesh, folder, "--yes", SERVO_API_KEY="servo_wrong").returncode == 4
     assert deploy(mesh, folder, "--yes", SERVO_URL="https://127.0.0.1:1").returncode == 7

@@ -18,7 +18,7 @@ from servo.cli.main import main
 from ..build.test_build import SERVO
 from ..mesh import TENANT, Mesh
 
-# The till of this day hangs up once, the one of the next day does not.
+# The till fails once on the first day and never on the second.
 FLAKY_DAY, CALM_DAY = "2025-03-01", "2025-03-02"
 
 
@@ -44,7 +44,7 @@ class Shop:
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
     def well(self, *words: str) -> str:
-        """What a command says that goes well."""
+        """The output of a command that must succeed."""
         done = self.servo(*words)
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -62,7 +62,7 @@ class Shop:
 
 
 def _here(folder: Path, words: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """In this process, which has imported everything already; not for commands that import a project."""
+    """Runs a command in this process, which has all imports already; not for commands that import a project."""
     out, err = io.StringIO(), io.StringIO()
     with (
         contextlib.chdir(folder),
@@ -79,7 +79,7 @@ def _here(folder: Path, words: Sequence[str], environment: Mapping[str, str]) ->
 
 
 def plain_environment() -> dict[str, str]:
-    """Nothing in it that names a server."""
+    """The environment without variables that name a server."""
     return {name: value for name, value in os.environ.items() if not name.startswith("SERVO_")}
 
 

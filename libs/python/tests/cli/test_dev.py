@@ -1,4 +1,4 @@
-"""``servo dev`` as a person uses it: in a terminal of its own, with commands beside it."""
+"""``servo dev`` as users run it: in its own terminal, with commands in another."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def dev(shop: Shop, binaries: Path, *options: str) -> Iterator[subprocess.Popen[
 
 
 @pytest.mark.mesh
-def test_it_deploys_at_every_save_and_leaves_nothing_behind(tmp_path: Path, binaries: Path) -> None:
+def test_dev_deploys_on_save_and_cleans_up(tmp_path: Path, binaries: Path) -> None:
     shop = new_shop(tmp_path / "shop")
     with dev(shop, binaries) as process:
         read_until(process, "deployed version 1")
-        # Commands find it by themselves.
+        # Commands find the server without configuration.
         assert "SUCCEEDED" in shop.well("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait")
         shop.change('asset(namespace="shop", partitions=DAYS)', 'asset(namespace="shop", partitions=DAYS, pool="x")')
         shown = read_until(process, "deployed version 2")
@@ -83,22 +83,23 @@ def stubborn(context):
 
 
 @pytest.mark.mesh
-def test_what_runs_when_it_is_stopped_goes_on_with_the_next(tmp_path: Path, binaries: Path) -> None:
+def test_interrupted_task_continues_with_the_next_dev(tmp_path: Path, binaries: Path) -> None:
     shop, begun = new_shop(tmp_path / "shop"), tmp_path / "begun"
     (shop.folder / "src/stubborn.py").write_text(STUBBORN.format(begun=begun))
     with dev(shop, binaries) as process:
         read_until(process, "deployed version 1")
         shop.well("run", "default/stubborn")
         wait_until(begun.exists, "user code has begun")
-    # Whatever does not end was given back, which is no failure: the only try that is allowed is still there.
+    # The interrupted attempt was returned, which is not a failure, so the only allowed attempt
+    # remains.
     with dev(shop, binaries) as process:
         read_until(process, "nothing changes")
-        # A number may be left out: with Postgres the claim of a try may be gone, so the next is given another.
+        # The number may be 3, because the claim of an attempt can be lost when Postgres stops.
         assert re.search(r"✓ default/stubborn .* at try [23]\b", shop.well("runs", "watch", "--timeout", "300"))
 
 
 @pytest.mark.mesh
-def test_it_tells_programs_where_it_is_and_ends_when_a_part_of_it_does(tmp_path: Path, binaries: Path) -> None:
+def test_dev_announces_itself_as_json_and_ends_with_its_worker(tmp_path: Path, binaries: Path) -> None:
     shop = new_shop(tmp_path / "shop")
     with dev(shop, binaries, "--json", "--workspace", "mine") as process:
         assert process.stdout
@@ -132,7 +133,7 @@ def processes_naming(folder: Path | str) -> list[int]:
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             command = process.read_bytes()
-        # It ended meanwhile.
+        # The process ended in the meantime.
         except (FileNotFoundError, ProcessLookupError):
             continue
         if str(folder).encode() in command:
@@ -140,7 +141,7 @@ def processes_naming(folder: Path | str) -> list[int]:
     return found
 
 
-def test_the_binary_is_the_wheels_or_what_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_binary_comes_from_the_environment_or_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     named = tmp_path / "servo-standalone"
     named.touch(mode=0o755)
     monkeypatch.setenv("SERVO_STANDALONE", str(named))
@@ -153,7 +154,7 @@ def test_the_binary_is_the_wheels_or_what_is_named(tmp_path: Path, monkeypatch: 
     assert standalone() == named
 
 
-def test_changes_are_seen_and_caches_are_not(tmp_path: Path) -> None:
+def test_snapshot_sees_changes_and_ignores_caches(tmp_path: Path) -> None:
     for name in ("src/a.py", "src/b.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("1")

@@ -1,4 +1,4 @@
-"""What people do every day, with the example project, a real mesh and a real worker."""
+"""Everyday commands, with the example project, a real mesh and a real worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]
     made = shop_on(mesh, "everyday", tmp_path_factory.mktemp("shop"))
     made.well("deploy", "--yes")
     with made.worker("--workspace", "everyday"):
-        # The worker is there when it has done something.
+        # Waits until the worker has run a task.
         made.well("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
         yield made
 
@@ -36,7 +36,7 @@ def newest(shop: Shop) -> str:
     return str(runs[0]["run_id"])
 
 
-def test_a_run_is_shown_task_by_task_with_its_retry_its_rows_and_its_checks(shop: Shop) -> None:
+def test_run_wait_prints_tasks_with_retries_rows_and_checks(shop: Shop) -> None:
     told = shop.well("run", f"+{REVENUE}", "--partition", f"day={FLAKY_DAY}..{CALM_DAY}", "--follow", "--label", "a=b")
     lines = told.splitlines()
     assert "has 6 tasks" in lines[0]
@@ -54,7 +54,7 @@ def test_a_run_is_shown_task_by_task_with_its_retry_its_rows_and_its_checks(shop
     assert "coffee" in shop.well("assets", "preview", REVENUE, "--partitions", "1", "--rows", "1")
 
 
-def test_a_broken_function_is_told_with_its_line_and_retried_when_it_is_mended(shop: Shop) -> None:
+def test_failure_shows_its_line_and_can_be_retried_after_a_fix(shop: Shop) -> None:
     shop.change("FROM clean_orders GROUP BY", "FROM clean_order GROUP BY")
     assert "the code changes, the definitions stay" in shop.well("deploy", "--yes")
     failed = shop.servo("run", f"+{REVENUE}", "--partition", f"day=d:{CALM_DAY}", "--wait")
@@ -77,7 +77,7 @@ def test_a_broken_function_is_told_with_its_line_and_retried_when_it_is_mended(s
     assert shop.servo("runs", "watch", "last", "--json").returncode == 0
 
 
-def test_runs_are_listed_shown_and_read(shop: Shop) -> None:
+def test_runs_list_show_and_logs(shop: Shop) -> None:
     shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
     run_id = newest(shop)
     assert shop.well("runs", "list", "--filter", "state = SUCCEEDED").splitlines()[1].startswith(run_id)
@@ -94,7 +94,7 @@ def test_runs_are_listed_shown_and_read(shop: Shop) -> None:
     )
 
 
-def test_a_skipped_task_is_told_with_what_its_function_said(shop: Shop) -> None:
+def test_skipped_task_shows_its_reason(shop: Shop) -> None:
     whole = shop.code.read_text()
     shop.change("partitions=DAYS)\ndef daily_revenue", "partitions=DAYS, may_skip=True)\ndef daily_revenue")
     words = '"""What the shop took on a day, by product."""'
@@ -107,7 +107,7 @@ def test_a_skipped_task_is_told_with_what_its_function_said(shop: Shop) -> None:
     shop.well("deploy", "--yes")
 
 
-def test_on_a_terminal_a_bar_stands_below(shop: Shop) -> None:
+def test_terminal_shows_a_progress_bar(shop: Shop) -> None:
     shop.well("run", f"+{REVENUE}", "-p", f"day={FLAKY_DAY}")
     ours, theirs = pty.openpty()
     environment = {**plain_environment(), **shop.environment, "TERM": "xterm", "COLUMNS": "160"}
@@ -126,12 +126,12 @@ def test_on_a_terminal_a_bar_stands_below(shop: Shop) -> None:
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 65536)
-    # The other side is closed.
+    # The other side was closed.
     except OSError:
         return b""
 
 
-def test_assets_are_listed_shown_and_drawn(shop: Shop) -> None:
+def test_assets_list_show_and_lineage(shop: Shop) -> None:
     assert [row["asset_key"] for row in json.loads(shop.well("assets", "list", f"1+{REVENUE}", "--json"))] == [
         "shop/clean_orders",
         REVENUE,
@@ -154,7 +154,7 @@ def test_assets_are_listed_shown_and_drawn(shop: Shop) -> None:
         assert unknown.stderr.count(f"did you mean `{REVENUE}`?") == 1
 
 
-def test_a_flagged_run_names_the_checks_that_did_not_pass(shop: Shop) -> None:
+def test_flagged_run_names_its_failed_checks(shop: Shop) -> None:
     shop.change("== set(PRODUCTS)", "== 1 / 0")
     shop.well("deploy", "--yes")
     told = shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
@@ -170,7 +170,7 @@ def test_a_flagged_run_names_the_checks_that_did_not_pass(shop: Shop) -> None:
     shop.well("deploy", "--yes")
 
 
-def test_what_would_run_is_shown_and_does_not(shop: Shop) -> None:
+def test_dry_run_shows_the_plan_and_starts_nothing(shop: Shop) -> None:
     before = shop.well("runs", "list", "--json")
     told = shop.well("run", f"+{REVENUE}", "-p", "latest:2", "--dry-run")
     assert told.splitlines()[0] == "6 tasks would run"
@@ -178,7 +178,7 @@ def test_what_would_run_is_shown_and_does_not(shop: Shop) -> None:
     assert shop.well("runs", "list", "--json") == before
 
 
-def test_refusals_end_with_their_code_and_a_remedy(shop: Shop) -> None:
+def test_refusals_have_an_exit_code_and_a_remedy(shop: Shop) -> None:
     def ended(*words: str, **changed: str) -> tuple[int, str]:
         done = shop.servo(*words, **changed)
         return done.returncode, done.stderr
@@ -209,7 +209,7 @@ def test_refusals_end_with_their_code_and_a_remedy(shop: Shop) -> None:
     assert ended("runs", "logs", "--level", "loud")[0] == 2
 
 
-def test_a_run_can_be_left_waiting_explained_and_cancelled(mesh: Mesh, tmp_path: Path) -> None:
+def test_waiting_run_can_be_explained_and_cancelled(mesh: Mesh, tmp_path: Path) -> None:
     shop = shop_on(mesh, "nobody", tmp_path)
     shop.well("deploy", "--yes")
     assert shop.servo("runs", "show").returncode == 3
@@ -223,7 +223,7 @@ def test_a_run_can_be_left_waiting_explained_and_cancelled(mesh: Mesh, tmp_path:
     assert shop.servo("runs", "cancel", "last").returncode == 5
 
 
-def test_the_doctor_finds_everything_in_order(shop: Shop) -> None:
+def test_doctor_finds_no_problem(shop: Shop) -> None:
     found = {each["what"]: each for each in json.loads(shop.well("doctor", "--json"))}
     assert found["server"]["told"].startswith(shop.environment["SERVO_URL"])
     assert found["workers"]["remedy"] == ""

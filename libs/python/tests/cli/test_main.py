@@ -1,4 +1,4 @@
-"""What the command says before it does anything, and how soon it can."""
+"""Help and start of the command line, and how little they import."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from servo.errors import InvalidValue
 
 from ..build.test_build import SERVO
 
-# What no start may wait for: each takes as long to import as help may take to come.
+# Packages that take as long to import as help may take to print.
 HEAVY = ("click", "rich", "grpc", "google", "asyncio", "pyarrow", "duckdb", "inspect")
 
 
 def loaded(code: str, heavy: tuple[str, ...]) -> set[str]:
     listed = f"import sys\n{code}\nprint(*(name for name in {heavy} if name in sys.modules), file=sys.stderr)"
-    # What measures coverage has imports of its own.
+    # Coverage measurement imports packages too.
     plain = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
     done = subprocess.run([sys.executable, "-c", listed], env=plain, capture_output=True, text=True, check=True)
     return set(done.stderr.split())
 
 
-def test_help_and_definitions_load_nothing_heavy() -> None:
+def test_help_and_definitions_import_no_heavy_packages() -> None:
     assert loaded("from servo.cli.main import overview\noverview()", HEAVY) == set()
     assert loaded("from servo import asset", HEAVY[:-1]) == set()
 
@@ -42,13 +42,13 @@ def test_help_names_every_command_and_what_it_does() -> None:
     assert "7 no server" in words
 
 
-def test_nothing_asked_is_wrong_use_and_gets_the_same_help() -> None:
+def test_no_command_prints_help_and_exits_2() -> None:
     done = subprocess.run([SERVO], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, overview())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_alone_is_the_command_among_all(name: str) -> None:
+def test_command_help_is_the_same_alone_and_with_all_commands(name: str) -> None:
     alone, among = (CliRunner().invoke(app(names), [name, "--help"]) for names in ([name], COMMANDS))
     assert (alone.exit_code, alone.output) == (0, among.output)
     assert COMMANDS[name].split()[0] in alone.output
@@ -83,7 +83,7 @@ def test_completion_of_an_unknown_shell_is_refused() -> None:
     assert (done.returncode, "no completion for the shell csh" in done.stderr) == (2, True)
 
 
-def test_what_is_mistyped_is_recognised() -> None:
+def test_mistyped_command_gets_a_suggestion() -> None:
     done = subprocess.run([SERVO, "buidl"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Did you mean 'build'?" in done.stderr
@@ -92,6 +92,6 @@ def test_what_is_mistyped_is_recognised() -> None:
 @pytest.mark.parametrize(
     ("kind", "code"), [(NotFound, 3), (NotAllowed, 4), (Conflict, 5), (TimedOut, 6), (Unavailable, 7)]
 )
-def test_refusals_have_exit_codes_of_their_own(kind: type[Exception], code: int) -> None:
+def test_each_refusal_has_its_exit_code(kind: type[Exception], code: int) -> None:
     assert exit_code(kind.__new__(kind)) == code
     assert exit_code(InvalidValue("x")) == 2

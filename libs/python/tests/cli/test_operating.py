@@ -1,4 +1,4 @@
-"""Limits, workers, pauses, partitions and quarantine: what is done about runs rather than in them."""
+"""Operations: limits, workers, pauses, partitions and quarantine."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]
     made.change("== set(PRODUCTS)", '== {"nothing"}')
     made.well("deploy", "--yes")
     with made.worker("--workspace", "operating"):
-        # The worker is there when it has done something.
+        # Waits until the worker has run a task.
         made.well("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
         yield made
 
 
 @pytest.mark.mesh
-def test_limits_are_set_one_by_one_and_shown_with_what_is_used(shop: Shop) -> None:
+def test_limits_are_set_individually_and_shown_with_usage(shop: Shop) -> None:
     shop.well("quota", "set", "max_queued_runs=900", "max_run_duration=2h")
     shop.well("quota", "set", "max_queued_runs=800")
     answer = json.loads(shop.well("quota", "show", "--json"))
@@ -52,7 +52,7 @@ def test_limits_are_set_one_by_one_and_shown_with_what_is_used(shop: Shop) -> No
 
 
 @pytest.mark.mesh
-def test_pools_are_made_changed_and_removed(shop: Shop) -> None:
+def test_pools_are_created_changed_and_deleted(shop: Shop) -> None:
     assert "narrow has 1 slot\n" in shop.well("quota", "set-pool", "narrow", "1", "--description", "a licence")
     assert json.loads(shop.well("quota", "set-pool", "narrow", "2", "--json"))["description"] == "a licence"
     assert lines_of(shop.well("quota", "pools"))["narrow"] == "0 / 2 a licence"
@@ -71,7 +71,7 @@ def test_usage_costs_and_budgets_are_reported(shop: Shop) -> None:
 
 
 @pytest.mark.mesh
-def test_work_is_paused_and_goes_on(shop: Shop) -> None:
+def test_dispatch_is_paused_and_resumed(shop: Shop) -> None:
     pause = json.loads(shop.well("admin", "pause", "--pool", "nobody", "--comment", "a rest", "--json"))["pause"]
     assert "a rest" in shop.well("admin", "pauses")
     assert shop.well("admin", "resume", pause["pause_id"]) == "it goes on\n"
@@ -94,7 +94,7 @@ def test_dynamic_sets_grow_and_shrink(shop: Shop) -> None:
 
 
 @pytest.mark.mesh
-def test_what_failed_a_critical_check_waits_for_a_decision(shop: Shop) -> None:
+def test_failed_critical_check_leads_to_quarantine(shop: Shop) -> None:
     assert "nothing waits" in shop.well("quarantine", "list")
     told = shop.servo("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait").stdout
     [waiting] = json.loads(shop.well("quarantine", "list", "--json"))
@@ -105,7 +105,7 @@ def test_what_failed_a_critical_check_waits_for_a_decision(shop: Shop) -> None:
 
 
 class Answers:
-    """Stands for a server that answers one call, and keeps what it was asked."""
+    """A server that answers one call and records its request."""
 
     def __init__(self, **answers: Message) -> None:
         self.request: list[Any] = []
@@ -141,9 +141,7 @@ def partition(state: str, *causes: materialization_pb2.StaleCause) -> materializ
     )
 
 
-def test_partitions_are_listed_with_the_causes_of_their_staleness(
-    nowhere: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stale_partitions_are_listed_with_causes(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = materialization_pb2.StaleCause(
         reason="STALE_REASON_UPSTREAM_CHANGED", asset_key="n/b", partition_key="day=d:2026-01-31"
     )
@@ -166,7 +164,7 @@ def test_partitions_are_listed_with_the_causes_of_their_staleness(
     assert list(server.request[1].selection) == ["n/a+"]
 
 
-def test_partitions_are_summed_up_by_stretches(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partition_summary_shows_ranges(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = [scheduler_data_pb2.PartitionStateCount(state="PARTITION_STATE_MISSING", count=2)]
     stretch = scheduler_data_pb2.PartitionStretch(
         first_key="day=d:2026-01-30", last_key="day=d:2026-01-31", counts=counts
@@ -180,11 +178,11 @@ def test_partitions_are_summed_up_by_stretches(nowhere: Shop, monkeypatch: pytes
 
 
 def lines_of(text: str) -> dict[str, str]:
-    """What a table says, by the first column."""
+    """The rows of a table by their first column."""
     return {name: " ".join(rest) for name, *rest in map(str.split, text.splitlines()[1:])}
 
 
-def test_use_stands_beside_its_limit(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usage_is_shown_with_its_limit(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = quota_model_pb2.QuotaLimits(max_concurrent_tasks=50, max_backfill_concurrency=5, weight_millis=1000)
     used = quota_pb2.QuotaUse(concurrent_tasks=12, backfill_runs=2)
     answering(monkeypatch, GetQuota=quota_pb2.GetQuotaResponse(effective=limits, used=used))
@@ -195,14 +193,14 @@ def test_use_stands_beside_its_limit(nowhere: Shop, monkeypatch: pytest.MonkeyPa
     assert (told["concurrent_tasks"], told["daily_runs"]) == (12, 0)
 
 
-def test_slots_taken_stand_beside_a_pool(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_used_slots_are_shown_with_a_pool(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     pools = [quota_model_pb2.Pool(pool="api", slots=3), quota_model_pb2.Pool(pool="db", slots=2, used_slots=2)]
     answering(monkeypatch, ListPools=quota_pb2.ListPoolsResponse(pools=pools))
     assert lines_of(nowhere.well("quota", "pools")) == {"api": "0 / 3", "db": "2 / 2"}
     assert [each["used_slots"] for each in json.loads(nowhere.well("quota", "pools", "--json"))] == [0, 2]
 
 
-def test_who_holds_a_pool_is_told(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_holders_of_a_pool_are_listed(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = quota_model_pb2.Pool(pool="db", slots=2, used_slots=1)
     since = Timestamp(seconds=1_767_225_600)
     holder = quota_pb2.SlotHolder(workspace="prod", run_id="run_a", task_id="task_b", since_time=since)
@@ -214,7 +212,7 @@ def test_who_holds_a_pool_is_told(nowhere: Shop, monkeypatch: pytest.MonkeyPatch
     assert (held["pool"]["used_slots"], held["holders"][0]["task_id"]) == (1, "task_b")
 
 
-def test_use_that_nobody_knows_is_no_zero(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_usage_is_not_shown_as_zero(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = quota_model_pb2.QuotaLimits(max_concurrent_tasks=50)
     pools = [quota_model_pb2.Pool(pool="db", slots=2, use_unknown=True)]
     answering(
@@ -228,7 +226,7 @@ def test_use_that_nobody_knows_is_no_zero(nowhere: Shop, monkeypatch: pytest.Mon
     assert "used_slots" not in json.loads(nowhere.well("quota", "pools", "--json"))[0]
 
 
-def test_ctrl_c_leaves_the_run_alone(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_does_not_cancel_the_run(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted:
         def watch(self, _: str, **__: Any) -> Iterator[Message]:
             raise KeyboardInterrupt
@@ -239,7 +237,9 @@ def test_ctrl_c_leaves_the_run_alone(nowhere: Shop, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(("word", "state"), [("approve", "PROMOTED"), ("reject", "REJECTED")])
-def test_a_decision_is_passed_on(nowhere: Shop, monkeypatch: pytest.MonkeyPatch, word: str, state: str) -> None:
+def test_quarantine_decision_is_sent_to_the_server(
+    nowhere: Shop, monkeypatch: pytest.MonkeyPatch, word: str, state: str
+) -> None:
     made = materialization_pb2.Materialization(state=f"MATERIALIZATION_STATE_{state}")
     answer = scheduler_data_pb2.ResolveQuarantineResponse(materialization=made)
     server = answering(monkeypatch, ResolveQuarantine=answer)

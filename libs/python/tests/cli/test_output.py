@@ -1,4 +1,4 @@
-"""What commands understand and say, without a server."""
+"""Input and output of commands, without a server."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def servo(*words: str, folder: Path | None = None, **environment: str) -> subpro
         (["day=..2026-01-31"], Slices({"day": Slice(end="2026-01-31")})),
     ],
 )
-def test_partitions_are_understood_as_people_type_them(given: list[str], meant: PartitionChoice | None) -> None:
+def test_partitions_are_parsed_as_users_type_them(given: list[str], meant: PartitionChoice | None) -> None:
     assert partition_choice(given) == meant
 
 
@@ -69,12 +69,12 @@ def test_partitions_are_understood_as_people_type_them(given: list[str], meant: 
     "given",
     [["2026-01-31"], ["day="], ["latest:0"], ["day=1", "day=2..3"], ["day=2..3", "day=1"], ["day=d:2026-01-31", "x=1"]],
 )
-def test_what_is_no_partition_is_refused(given: list[str]) -> None:
+def test_invalid_partitions_are_refused(given: list[str]) -> None:
     with pytest.raises(InvalidValue, match="--partition"):
         partition_choice(given)
 
 
-def test_a_failure_is_placed_in_the_readers_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_location_is_in_the_users_own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("src/shop/assets.py", "jobs/load.py", ".servo/worker/code/abc/shop/assets.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def test_a_failure_is_placed_in_the_readers_own_file(tmp_path: Path, monkeypatch
     assert place("", "") == ""
 
 
-def test_what_an_error_came_from_did_not_call_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracebacks_of_causes_are_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.py").touch()
     words = [
@@ -111,7 +111,7 @@ def test_what_an_error_came_from_did_not_call_it(tmp_path: Path, monkeypatch: py
         ),
     ],
 )
-def test_a_code_version_of_its_own_is_told(
+def test_explicit_code_version_is_shown(
     capsys: pytest.CaptureFixture[str], versions: list[str], lines: list[str]
 ) -> None:
     changes = [
@@ -129,7 +129,7 @@ def test_a_code_version_of_its_own_is_told(
     ]
 
 
-def test_checks_are_told_in_one_line_each() -> None:
+def test_each_check_is_one_line() -> None:
     passed = [quality_pb2.CheckResult(name=name, passed=True) for name in "ab"]
     failed = quality_pb2.CheckResult(name="c", message="has 1 row\nor so")
     broken = quality_pb2.CheckResult(name="d", errored=True, message="the check broke: ParserException: no\n\nLINE 1")
@@ -143,7 +143,7 @@ def test_checks_are_told_in_one_line_each() -> None:
 
 
 @pytest.mark.parametrize("category", ["INPUT", "CONFIGURATION", "TIMEOUT", "TRANSIENT", "USER_CODE"])
-def test_every_failure_has_a_hint_that_ends_in_a_retry(category: str) -> None:
+def test_every_failure_hint_ends_with_a_retry(category: str) -> None:
     error = common_pb2.TaskError(category=f"ERROR_CATEGORY_{category}")
     assert "`servo runs retry run_x`" in hint(error, "run_x")
     error.hint = "eat more fruit"
@@ -156,17 +156,17 @@ def test_stored_help_is_current() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command_loads_nothing_heavy(name: str) -> None:
+def test_command_help_imports_no_heavy_packages(name: str) -> None:
     request = f"sys.argv = ['servo', '{name}', '--help']\nfrom servo.cli.main import main\n"
     assert loaded(f"{request}try: main()\nexcept SystemExit: pass", HEAVY) == set()
     assert servo(name, "--help").stdout == help_of([name])
 
 
-def test_the_version_is_told() -> None:
+def test_version_is_printed() -> None:
     assert servo("--version").stdout == f"servo {__version__}\n"
 
 
-def test_without_a_server_commands_say_how_to_get_one(tmp_path: Path) -> None:
+def test_missing_server_names_the_remedy(tmp_path: Path) -> None:
     done = servo("runs", "list", folder=tmp_path)
     assert done.returncode == 2
     assert "servo dev" in done.stderr
@@ -176,13 +176,13 @@ def test_without_a_server_commands_say_how_to_get_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [["watch"], ["watch", "--json"], ["logs", "--follow"], ["show"]])
-def test_a_server_that_was_never_there_is_missed_soon(tmp_path: Path, words: list[str]) -> None:
+def test_unreachable_server_fails_soon(tmp_path: Path, words: list[str]) -> None:
     where = {"SERVO_URL": "https://127.0.0.1:1", "SERVO_TENANT": "t", "SERVO_WORKSPACE": "w", "SERVO_API_KEY": "k"}
     done = servo("runs", words[0], "run_" + "a" * 26, *words[1:], folder=tmp_path, **where)
     assert (done.returncode, "the server cannot be reached" in done.stderr) == (7, True), done.stderr
 
 
-def test_a_preview_is_json_whatever_the_numbers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_preview_replaces_numbers_that_json_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = {"n": [0.5, math.nan, math.inf, -math.inf, None], "day": [date(2026, 1, 31)] * 5, "ok": [True] * 5}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "data.parquet")
     show.print_json(preview.plain(*preview.rows([f"file://{tmp_path}/"], 10)))
@@ -194,32 +194,32 @@ def test_a_preview_is_json_whatever_the_numbers(tmp_path: Path, capsys: pytest.C
     assert told == [{"n": number, "day": "2026-01-31", "ok": True} for number in (0.5, None, None, None, None)]
 
 
-def test_no_answer_holds_what_is_no_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_print_json_refuses_nan_and_infinity(capsys: pytest.CaptureFixture[str]) -> None:
     for number in (math.nan, math.inf):
         with pytest.raises(ValueError, match="not JSON compliant"):
             show.print_json({"number": number})
     assert capsys.readouterr().out == ""
 
 
-def test_only_a_yes_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_confirm_accepts_only_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidValue, match="give --yes"):
         confirm("Really?")
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\nn\n"))
     monkeypatch.setattr(sys.stdin, "isatty", lambda: True)
     confirm("Really?")
-    # No, and then the end of what is typed.
+    # First "no", then the end of the input.
     for _ in range(2):
         with pytest.raises(click.exceptions.Exit) as ended:
             confirm("Really?")
         assert ended.value.exit_code == 130
 
 
-def test_groups_know_what_was_meant(tmp_path: Path) -> None:
+def test_mistyped_subcommand_gets_a_suggestion(tmp_path: Path) -> None:
     done = servo("runs", "shwo", folder=tmp_path)
     assert (done.returncode, "Did you mean 'show'?" in done.stderr) == (2, True)
 
 
-def test_a_fault_of_servo_itself_shows_no_traceback(tmp_path: Path) -> None:
+def test_internal_error_shows_no_traceback(tmp_path: Path) -> None:
     (tmp_path / ".servo").mkdir()
     (tmp_path / ".servo/dev.json").write_text("no JSON")
     done = servo("runs", "list", folder=tmp_path)
@@ -227,7 +227,7 @@ def test_a_fault_of_servo_itself_shows_no_traceback(tmp_path: Path) -> None:
     assert "Traceback" in servo("runs", "list", folder=tmp_path, SERVO_DEBUG="1").stderr
 
 
-def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+def test_unusable_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = servo("init", "file", folder=tmp_path)
     assert (done.returncode, done.stderr.startswith("servo: file")) == (2, True)
@@ -236,11 +236,11 @@ def test_files_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     assert json.loads(done.stderr)["error"]["exit_code"] == 2
 
 
-def test_the_way_into_a_new_project_can_be_typed(tmp_path: Path) -> None:
+def test_init_prints_a_quoted_cd_command(tmp_path: Path) -> None:
     assert "\n  cd 'my shop'\n" in servo("init", "my shop", folder=tmp_path).stdout
 
 
-def test_a_new_project_is_whole_and_is_made_only_once(tmp_path: Path) -> None:
+def test_init_creates_a_complete_project_once(tmp_path: Path) -> None:
     shop = new_shop(tmp_path / "shop")
     built = json.loads(shop.well("build", "--json"))
     assert (built["assets"], built["schedules"]) == (3, 0)
@@ -250,7 +250,7 @@ def test_a_new_project_is_whole_and_is_made_only_once(tmp_path: Path) -> None:
     assert {".gitignore", "servo.toml", "src/shop/assets.py", "tests/test_assets.py"} <= set(made["files"])
 
 
-def test_the_tests_of_a_new_project_pass(tmp_path: Path) -> None:
+def test_tests_of_a_new_project_pass(tmp_path: Path) -> None:
     shop = new_shop(tmp_path)
     environment = {**plain_environment(), "PYTHONPATH": "src"}
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
@@ -258,7 +258,7 @@ def test_the_tests_of_a_new_project_pass(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_doctor_misses_what_is_missing(tmp_path: Path) -> None:
+def test_doctor_reports_what_is_missing(tmp_path: Path) -> None:
     done = servo("doctor", folder=tmp_path, SERVO_STANDALONE="/nowhere", SERVO_DATABASE_URL="postgres://x")
     assert done.returncode == 0
     assert "none is named" in done.stdout

@@ -1,4 +1,4 @@
-"""A line to a server that can be cut: TCP passed on as it is, until told otherwise."""
+"""A TCP proxy whose connections can be cut."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 
 class Line:
-    """Listens on loopback; ``refuse`` closes the next connections at once, ``cut`` closes those that are open."""
+    """Listens on loopback; ``refuse`` closes the next connections at once, ``cut`` closes the open ones."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Pauses between tries, and addresses, without a server."""
+"""Pauses between retries, and addresses, without a server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from servo.errors import InvalidValue
 from servo.v1 import scheduler_runs_pb2
 
 
-def test_pauses_grow_and_end_with_tries_and_time() -> None:
+def test_pauses_grow_until_tries_or_time_run_out() -> None:
     backoff = Backoff(deadline=100.0)
     pauses = []
     while (pause := backoff.pause(now=0.0, chance=1.0)) is not None:
@@ -32,7 +32,7 @@ def test_pauses_grow_and_end_with_tries_and_time() -> None:
     assert (Backoff(5.0).left(2.0), Backoff(5.0).left(7.0)) == (3.0, 0.0)
 
 
-def test_methods_say_whether_a_repeat_does_harm() -> None:
+def test_methods_know_whether_a_repeat_is_safe() -> None:
     assert method("/servo.v1.SchedulerService/GetRun") == (True, False)
     request = scheduler_runs_pb2.CancelRunRequest(run_id="x")
     named, harmless = with_request_id("/servo.v1.SchedulerService/CancelRun", request)
@@ -43,15 +43,15 @@ def test_methods_say_whether_a_repeat_does_harm() -> None:
 
 
 @pytest.mark.parametrize("service", ["Access", "Automation", "Backfill", "Callback", "Dispatcher", "Planner", "Quota"])
-def test_every_service_is_known_without_being_imported(service: str) -> None:
-    """In a new process, where no other test has imported its description."""
+def test_method_options_are_found_without_importing_the_service(service: str) -> None:
+    """In a new process, where no other test has imported the service."""
     code = "import sys; from servo.client.methods import method; method(sys.argv[1])"
     module = importlib.import_module(f"servo.v1.{service.lower()}_pb2")
     name = module.DESCRIPTOR.services_by_name[f"{service}Service"].methods[0].name
     subprocess.run([sys.executable, "-c", code, f"/servo.v1.{service}Service/{name}"], check=True)
 
 
-def test_what_is_no_authority_is_refused(tmp_path: Path) -> None:
+def test_invalid_ca_certificate_is_refused(tmp_path: Path) -> None:
     where: dict[str, Any] = {"url": "https://127.0.0.1:1", "api_key": "k", "tenant": "t", "workspace": "w"}
     (tmp_path / "empty.pem").touch()
     for client in (Client, AsyncClient):
@@ -61,8 +61,8 @@ def test_what_is_no_authority_is_refused(tmp_path: Path) -> None:
             client(**where, ca_file=str(tmp_path / "empty.pem"))
 
 
-def test_a_closed_client_says_so() -> None:
-    """Whether it has called before or not."""
+def test_closed_client_raises() -> None:
+    """Whether or not it has made a call before."""
     client = Client("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
     assert client.scheduler
     client.close()
@@ -72,7 +72,7 @@ def test_a_closed_client_says_so() -> None:
             call("run_" + "a" * 26 if call == client.run else "a/b")
 
 
-def test_a_stream_that_never_began_is_given_up() -> None:
+def test_stream_that_never_opened_fails_after_a_few_tries() -> None:
     where: dict[str, Any] = {"url": "https://127.0.0.1:1", "api_key": "k", "tenant": "t", "workspace": "w"}
     run_id = "run_" + "a" * 26
 

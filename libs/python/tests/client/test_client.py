@@ -42,7 +42,7 @@ def line(mesh: Mesh) -> Iterator[Line]:
     line.close()
 
 
-def test_a_run_from_deploy_to_its_end(mesh: Mesh) -> None:
+def test_client_deploys_triggers_and_watches_a_run(mesh: Mesh) -> None:
     with mesh.client("story") as client, mesh.worker():
         deployed = client.deploy(chain(3), comment="first")
         assert sorted(change.key for change in deployed.diff.changes) == ["n/a0", "n/a1", "n/a2"]
@@ -51,7 +51,7 @@ def test_a_run_from_deploy_to_its_end(mesh: Mesh) -> None:
         assert changes[-1].run.state == state_pb2.RUN_STATE_SUCCEEDED
         assert client.wait(run.run_id).run_id == run.run_id
         assert [task.task_key for task in client.tasks(run.run_id)] == [f"n/a{n}:materialize" for n in range(3)]
-        # The same request under the same key is the same run, another one a conflict.
+        # The same request under the same key is the same run; another request is a conflict.
         assert client.trigger(Run("*"), run_key="nightly").run_id == run.run_id
         with pytest.raises(Conflict) as raised:
             client.trigger(Run("n/a0"), run_key="nightly")
@@ -60,7 +60,7 @@ def test_a_run_from_deploy_to_its_end(mesh: Mesh) -> None:
         assert [each.definition.key for each in client.assets("1+n/a2")] == ["n/a1", "n/a2"]
 
 
-def test_the_planner_takes_what_python_writes_and_names_it_alike(mesh: Mesh) -> None:
+def test_planner_computes_the_same_digest_as_python(mesh: Mesh) -> None:
     manifest = make(Project.of_modules([shop]), artifact=ARTIFACT, code_version="c0ffee").manifest
     archive = b"PK\x05\x06" + bytes(18)
     manifest.artifact.digest = hashlib.sha256(archive).hexdigest()
@@ -82,7 +82,7 @@ def test_refusals_carry_reason_and_fields(mesh: Mesh) -> None:
         with pytest.raises(InvalidRequest) as raised:
             client.deploy(broken)
         assert (raised.value.reason, raised.value.code) == ("MANIFEST_INVALID", "INVALID_ARGUMENT")
-        # Every fault that is told here, Python tells as well, in the same words.
+        # Python reports each of these faults with the same text.
         from servo.manifest.check import check
 
         call_failed = [(each.field.removeprefix("manifest."), each.description) for each in raised.value.violations]
@@ -94,7 +94,7 @@ def test_refusals_carry_reason_and_fields(mesh: Mesh) -> None:
         list(stranger.runs())
 
 
-def test_a_refusal_names_every_fault_of_a_manifest_however_many_there_are(mesh: Mesh) -> None:
+def test_refusal_names_all_faults_of_a_manifest(mesh: Mesh) -> None:
     broken = manifest_pb2.Manifest(format=1, assets=[asset(f"n/a{at}", "n/ghost") for at in range(300)])
     expected = [f"assets[{at}].dependencies[0].upstream" for at in range(300)]
 
@@ -114,24 +114,24 @@ def test_a_refusal_names_every_fault_of_a_manifest_however_many_there_are(mesh: 
     assert asyncio.run(told_async()) == expected
 
 
-def test_lists_are_read_page_by_page(mesh: Mesh) -> None:
+def test_lists_are_fetched_page_by_page(mesh: Mesh) -> None:
     with mesh.client("pages") as client:
         client.deploy(manifest_pb2.Manifest(format=1, assets=[asset(f"n/a{at:03}") for at in range(250)]))
         assert [each.definition.key for each in client.assets()] == [f"n/a{at:03}" for at in range(250)]
 
 
-def test_a_line_that_breaks_is_mended(mesh: Mesh, line: Line) -> None:
+def test_broken_connection_is_reopened(mesh: Mesh, line: Line) -> None:
     with mesh.client("lines", url=line.url) as client:
         client.deploy(chain(1))
         line.cut()
         line.refuse = 2
         run = client.trigger(Run("*"))
         assert line.refused == 2
-        # Whatever was sent twice was asked for once.
+        # Repeated requests have started one run only.
         assert [each.run_id for each in client.runs()] == [run.run_id]
 
 
-def test_watching_goes_on_where_it_broke_off(mesh: Mesh, line: Line) -> None:
+def test_watch_resumes_after_the_last_message(mesh: Mesh, line: Line) -> None:
     with mesh.client("watching", url=line.url) as client:
         client.deploy(chain(2))
         run = client.trigger(Run("*"))
@@ -144,7 +144,7 @@ def test_watching_goes_on_where_it_broke_off(mesh: Mesh, line: Line) -> None:
         assert states[-1] == state_pb2.RUN_STATE_SUCCEEDED
 
 
-def test_no_server_and_no_time(mesh: Mesh, line: Line) -> None:
+def test_unreachable_server_and_timeout_raise(mesh: Mesh, line: Line) -> None:
     line.refuse = 1_000
     with mesh.client("nowhere", url=line.url) as client:
         with pytest.raises(Unavailable, match="the server cannot be reached"):
@@ -154,7 +154,7 @@ def test_no_server_and_no_time(mesh: Mesh, line: Line) -> None:
             client.scheduler.GetRun(request, timeout=0.001)
 
 
-def test_the_asynchronous_client_does_the_same(mesh: Mesh, line: Line) -> None:
+def test_async_client_behaves_like_the_sync_client(mesh: Mesh, line: Line) -> None:
     async def story() -> None:
         async with mesh.async_client("async", url=line.url) as client:
             deployed = await client.deploy(chain(2))
@@ -179,7 +179,7 @@ def test_the_asynchronous_client_does_the_same(mesh: Mesh, line: Line) -> None:
         asyncio.run(story())
 
 
-def test_a_token_is_asked_for_before_every_call(mesh: Mesh, tmp_path: Path) -> None:
+def test_token_is_requested_before_every_call(mesh: Mesh, tmp_path: Path) -> None:
     def client(token: Callable[[], str] | Path) -> Client:
         return Client(
             mesh.url, token=token, tenant=TENANT, workspace="tokens", ca_file=mesh.ca_file, server_name="localhost"

@@ -1,4 +1,4 @@
-"""All clients do the same."""
+"""The clients have the same methods and behaviour."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def public(client: type) -> dict[str, object]:
     return {name: each for name, each in vars(client).items() if not name.startswith("_")}
 
 
-def test_both_have_the_same_methods_with_the_same_parameters() -> None:
+def test_sync_and_async_clients_have_equal_methods() -> None:
     plain, other = public(Client), public(AsyncClient)
-    # What a worker needs, and workers are asynchronous.
+    # Workers need these, and workers are asynchronous.
     assert set(other) - set(plain) == {"at", "in_workspace"}
     assert set(plain) <= set(other)
     for name, method in plain.items():
@@ -31,16 +31,16 @@ def test_both_have_the_same_methods_with_the_same_parameters() -> None:
             assert inspect.signature(method).parameters == theirs.parameters, name
 
 
-def test_the_rust_client_has_every_method_too(repository: Path) -> None:
+def test_rust_client_has_every_method(repository: Path) -> None:
     crate = repository / "libs/client/src"
     sources = [file.read_text() for file in (crate / "client.rs", *(crate / "workspace").glob("*.rs"))]
     methods = {name for text in sources for name in re.findall(r"^    pub (?:async )?fn (\w+)", text, re.MULTILINE)}
-    # Whatever is dropped in Rust is closed by that.
+    # Rust closes a client when it is dropped.
     assert set(public(AsyncClient)) - methods == {"close"}
 
 
 @pytest.mark.mesh
-def test_both_tell_the_same_of_a_run(mesh: Mesh, tmp_path: Path) -> None:
+def test_sync_and_async_clients_report_the_same_run(mesh: Mesh, tmp_path: Path) -> None:
     shop = shop_on(mesh, "parity", tmp_path)
     shop.well("deploy", "--yes")
     with shop.worker("--workspace", "parity"):

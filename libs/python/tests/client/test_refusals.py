@@ -1,4 +1,4 @@
-"""What is told of a call that was refused, repeated, and not answered any more."""
+"""Errors of calls that are refused, retried, and then time out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from servo.client.errors import TimedOut, Unavailable
 from servo.v1 import scheduler_pb2_grpc, scheduler_runs_pb2
 
 REFUSAL = "Postgres is unavailable; try again in a moment"
-# Longer than a refusal and a pause take, and all that the test waits.
+# Longer than a refusal and a pause; the whole waiting time of the test.
 SECONDS = 1.0
 
 
@@ -28,7 +28,7 @@ class _Local(Address):
 
 
 class _Scheduler:
-    """Refuses so many calls, and does not answer the others."""
+    """Refuses the first calls and does not answer the others."""
 
     def __init__(self) -> None:
         self.refuse = 0
@@ -79,7 +79,7 @@ def _ask_in_a_loop(address: Address) -> None:
 
 
 @pytest.mark.parametrize("ask", [_ask, _ask_in_a_loop])
-def test_why_a_call_was_repeated_is_told_when_its_time_is_over(
+def test_timeout_after_retries_raises_the_reason_of_the_retries(
     ask: Callable[[Address], None], scheduler: _Scheduler, address: Address
 ) -> None:
     scheduler.refuse = 1

@@ -1,4 +1,4 @@
-"""Outputs in Google's storage, by the calls that its own clients make."""
+"""Outputs in Google Cloud Storage, against an emulator."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
         yield running
 
 
-def test_values_go_there_and_back_under_their_own_names(cloud: Google) -> None:
+def test_values_round_trip_through_a_bucket(cloud: Google) -> None:
     told = commit(open_folder(URI), [{"id": 1}, {"id": 2}], "parquet", ABOUT, [])
     folder = URI.removeprefix("gs://lake/")
     assert sorted(name for _, name in cloud.objects) == [
@@ -37,27 +37,27 @@ def test_values_go_there_and_back_under_their_own_names(cloud: Google) -> None:
     assert told["byte_size"] == len(cloud.objects["lake", f"{folder}data.parquet"])
     assert read(told["uri"]) == ([{"id": 1}, {"id": 2}], told["byte_size"])
     assert read_file(f"{URI}_commit.json") == cloud.objects["lake", f"{folder}_commit.json"]
-    # Several pages.
+    # The listing has several pages.
     assert open_folder(URI).size() == sum(map(len, cloud.objects.values()))
 
 
-def test_f08_nothing_is_written_over(cloud: Google) -> None:
+def test_f08_existing_objects_are_not_overwritten(cloud: Google) -> None:
     open_folder(URI).create("_commit.json", b"first")
     with pytest.raises(AlreadyWritten, match=r"_commit\.json exists already"):
         open_folder(URI).create("_commit.json", b"second")
     assert list(cloud.objects.values()) == [b"first"]
 
 
-def test_an_answer_that_was_lost_is_no_second_writer(cloud: Google) -> None:
+def test_lost_response_of_an_upload_is_not_a_conflict(cloud: Google) -> None:
     cloud.failing, cloud.after_the_deed = 1, True
     open_folder(URI).create("_commit.json", b"mine")
     assert list(cloud.objects.values()) == [b"mine"]
 
 
-def test_large_outputs_go_in_pieces(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_outputs_are_uploaded_in_pieces(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("servo.data.buckets.PIECE_BYTES", 1000)
     content = bytes(range(256)) * 12
-    # A piece is kept in part, and one is lost on the way.
+    # One piece is stored in part, and one request is lost.
     cloud.kept_of_piece = 300
     with open_folder(URI).writing("data") as file:
         file.write(content)
@@ -82,7 +82,7 @@ def test_a_function_that_fails_writes_nothing(cloud: Google) -> None:
     assert not cloud.objects
 
 
-def test_what_is_missing_and_what_is_away_are_told_apart(cloud: Google) -> None:
+def test_missing_objects_and_outages_raise_different_errors(cloud: Google) -> None:
     with pytest.raises(InputMissing, match=r"there is no data at gs://lake/.*; materialize it again"):
         read(URI)
     cloud.failing = 1_000

@@ -1,4 +1,4 @@
-"""Values on their way through a folder, and the marker that makes them count."""
+"""Values in a folder, and the marker that commits them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Odd:
 
 
 class Lines:
-    """An io of the user."""
+    """A user's io class."""
 
     def store(self, value: list[str], folder: Any) -> None:
         folder.create("lines.txt", "\n".join(value).encode())
@@ -47,7 +47,7 @@ class Lines:
 
 
 class Denied:
-    """An io of the user with a database of its own, which says no."""
+    """A user's io class whose database refuses."""
 
     def store(self, value: str, folder: Any) -> None:
         if value == "while writing":
@@ -94,7 +94,7 @@ def uri(folder: Path) -> str:
         (["a", "b"], f"{__name__}.Lines", f"{__name__}.Lines", 2),
     ],
 )
-def test_values_come_back_as_they_went(tmp_path: Path, value: Any, io: str, format_: str, rows: int | None) -> None:
+def test_values_round_trip(tmp_path: Path, value: Any, io: str, format_: str, rows: int | None) -> None:
     told = commit(open_folder(uri(tmp_path)), value, io, ABOUT, [])
     assert (told["metadata"], told["row_count"]) == ({"format": format_}, rows)
     found, size = read(told["uri"])
@@ -109,7 +109,7 @@ FRAMES: dict[Kind, Any] = {
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_frames_come_back_as_what_they_were(tmp_path: Path, kind: Kind) -> None:
+def test_frames_keep_their_kind(tmp_path: Path, kind: Kind) -> None:
     frame = FRAMES[kind]
     told = commit(open_folder(uri(tmp_path)), frame, "", ABOUT, [])
     found, _ = read(told["uri"])
@@ -119,13 +119,13 @@ def test_frames_come_back_as_what_they_were(tmp_path: Path, kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", FRAMES)
-def test_a_reader_gets_the_kind_of_frame_that_it_takes(tmp_path: Path, kind: Kind) -> None:
+def test_reader_gets_the_annotated_kind_of_frame(tmp_path: Path, kind: Kind) -> None:
     told = commit(open_folder(uri(tmp_path)), ROWS, "parquet", ABOUT, [])
     found, _ = read(told["uri"], kind)
     assert type(found) is type(FRAMES[kind])
 
 
-def test_the_schema_hash_follows_names_and_types_and_nothing_else(tmp_path: Path) -> None:
+def test_schema_hash_depends_on_names_and_types_only(tmp_path: Path) -> None:
     def hash_of(name: str, columns: dict[str, list[Any]]) -> str:
         told = commit(open_folder(f"file://{tmp_path}/{name}/"), pyarrow.table(columns), "", ABOUT, [])
         return str(told["schema_hash"])
@@ -137,7 +137,7 @@ def test_the_schema_hash_follows_names_and_types_and_nothing_else(tmp_path: Path
     assert hash_of("other_name", {"no": [1]}) != first
 
 
-def test_the_marker_is_the_attempts_own_and_says_what_is_reported(tmp_path: Path) -> None:
+def test_marker_matches_the_reported_digest(tmp_path: Path) -> None:
     inputs = [{"asset_key": "raw/x", "parameter": "x", "versions": [["", "B", "file:///b/"]]}]
     told = commit(open_folder(uri(tmp_path)), [1], "", ABOUT, inputs)
     assert told["uri"] == uri(tmp_path)
@@ -149,13 +149,13 @@ def test_the_marker_is_the_attempts_own_and_says_what_is_reported(tmp_path: Path
     metadata = (folder / "_metadata.json").read_bytes()
     assert said["metadata_sha256"] == hashlib.sha256(metadata).hexdigest()
     assert json.loads(metadata)["inputs"] == inputs
-    # Nothing else is left behind.
+    # No other file remains.
     assert sorted(file.name for file in folder.iterdir()) == ["_commit.json", "_metadata.json", "data.json"]
 
 
 @pytest.mark.parametrize("left", ["data.json", "_metadata.json", "_commit.json"])
-def test_inv_19_nothing_is_written_over(tmp_path: Path, left: str) -> None:
-    """Another process of the same attempt got as far as this file."""
+def test_inv_19_existing_files_are_not_overwritten(tmp_path: Path, left: str) -> None:
+    """Another process of the same attempt has written this file."""
     folder = tmp_path / "A"
     folder.mkdir()
     (folder / left).write_text("theirs")
@@ -180,7 +180,7 @@ def test_a_value_that_cannot_be_stored_leaves_no_marker(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("_commit.json"))
 
 
-def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
+def test_unreadable_data_raises_input_missing(tmp_path: Path) -> None:
     with pytest.raises(InputMissing, match="there is no data at file:///ghost/; materialize it again"):
         read("file:///ghost/")
     told = commit(open_folder(uri(tmp_path)), pyarrow.table(COLUMNS), "", ABOUT, [])
@@ -189,7 +189,7 @@ def test_what_cannot_be_read_says_so(tmp_path: Path) -> None:
         read(told["uri"])
 
 
-def test_places_that_are_not_known_name_the_remedy(tmp_path: Path) -> None:
+def test_unknown_folders_name_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(BadFolder, match="set output_base of dispatcher and callback to file:///"):
         open_folder("acme/prod/")
     with pytest.raises(BadFolder, match="`s3://bucket/x` cannot be reached from this worker"):
@@ -202,13 +202,13 @@ def test_places_that_are_not_known_name_the_remedy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("value", "error"), [("at once", PermissionError), ("while writing", FileExistsError)])
-def test_what_an_io_of_the_user_raises_is_its_own(tmp_path: Path, value: str, error: type[OSError]) -> None:
+def test_errors_of_a_user_io_pass_through_on_store(tmp_path: Path, value: str, error: type[OSError]) -> None:
     with pytest.raises(error):
         commit(open_folder(uri(tmp_path)), value, Denied, ABOUT, [])
     assert not list(tmp_path.rglob("_commit.json"))
 
 
-def test_what_an_io_of_the_user_raises_when_it_loads_is_its_own(tmp_path: Path) -> None:
+def test_errors_of_a_user_io_pass_through_on_load(tmp_path: Path) -> None:
     def stored(value: str) -> str:
         return str(commit(open_folder(f"file://{tmp_path}/{value}/"), value, Denied, ABOUT, [])["uri"])
 
@@ -216,7 +216,7 @@ def test_what_an_io_of_the_user_raises_when_it_loads_is_its_own(tmp_path: Path) 
         read(stored("unreadable"))
     with pytest.raises(FileNotFoundError, match="ghost/ghost does not exist"):
         read(stored("ghost"))
-    # But not what its place does.
+    # Errors of the folder are reported as storage errors.
     there = stored("folder")
     (tmp_path / "folder" / "folder").mkdir()
     with pytest.raises(StorageFailed, match=r"folder/folder cannot be read: .*Is a directory"):
@@ -225,7 +225,7 @@ def test_what_an_io_of_the_user_raises_when_it_loads_is_its_own(tmp_path: Path) 
 
 @contextmanager
 def small_files() -> Iterator[None]:
-    """A disk that takes no more."""
+    """A disk that refuses further writes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
     try:
@@ -238,14 +238,14 @@ def small_files() -> Iterator[None]:
     ("value", "io"),
     [
         (1_000_000, Large),
-        # All of it waits in the buffer until the end.
+        # Everything stays in the buffer until the end.
         (2_000, Large),
         (["x"] * 1_000, "json"),
         (["x"] * 1_000, "pickle"),
         (pyarrow.table({"a": range(10_000)}), "parquet"),
     ],
 )
-def test_a_place_that_fails_is_told_as_such_whoever_writes(tmp_path: Path, value: Any, io: Any) -> None:
+def test_storage_failure_is_reported_for_every_writer(tmp_path: Path, value: Any, io: Any) -> None:
     with small_files(), pytest.raises(StorageFailed, match=r"cannot be written: \[Errno 27\] File too large"):
         commit(open_folder(uri(tmp_path)), value, io, ABOUT, [])
     (tmp_path / "file").touch()

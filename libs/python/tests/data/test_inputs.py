@@ -1,4 +1,4 @@
-"""What a function gets for the versions that its envelope names."""
+"""Inputs of a function from the versions of its envelope."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stored(folder: Path, name: str, value: Any) -> Version:
     return Version(f"part=s:{name}", name, told["uri"])
 
 
-def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Path) -> None:
+def test_several_partitions_are_a_mapping_and_missing_ones_raise(tmp_path: Path) -> None:
     versions = [stored(tmp_path, "a", [1]), Version("part=s:b", "B", ""), Version("part=s:c", "", "")]
     reader = Reader()
     found = reader.read(ResolvedInput("n/a", "parts", versions), In("n/a", optional=True), None)
@@ -35,7 +35,7 @@ def test_several_partitions_are_a_mapping_and_missing_ones_are_told(tmp_path: Pa
     assert reader.read(ResolvedInput("n/a", "a", []), In("n/a", optional=True), None).value is None
 
 
-def test_the_definitions_decide_whether_it_is_one_value(tmp_path: Path) -> None:
+def test_shape_decides_between_one_value_and_a_mapping(tmp_path: Path) -> None:
     one = [stored(tmp_path, "a", [1])]
 
     def read(shape: Shape, versions: list[Version], *, optional: bool = False) -> tuple[bool, Any]:
@@ -53,7 +53,7 @@ def test_the_definitions_decide_whether_it_is_one_value(tmp_path: Path) -> None:
 
     assert read(Shape.ONE, one) == (False, [1])
     assert read(Shape.SEVERAL, one) == (True, {PartitionKey(part="a"): [1]})
-    # No partition is there: that is no asset in one piece, which a source would load.
+    # No existing partition is different from an unpartitioned asset, which a source would load.
     assert read(Shape.SEVERAL, []) == (True, {})
     assert read(Shape.ONE, [], optional=True) == (False, None)
     with pytest.raises(InputMissing, match="`n/a` has no partition that goes with this one for the parameter `a`"):
@@ -61,17 +61,17 @@ def test_the_definitions_decide_whether_it_is_one_value(tmp_path: Path) -> None:
     assert read(Shape.WHOLE, []) == (False, "loaded")
 
 
-def test_what_a_mapped_asset_made_is_a_list_in_the_order_of_its_items(tmp_path: Path) -> None:
+def test_mapped_asset_is_a_list_in_item_order(tmp_path: Path) -> None:
     made = {index: stored(tmp_path, f"item{index}", index) for index in (10, 2, 0)}
     versions = [replace(made[index], partition=f"_map=i:{index}") for index in made]
     assert Reader().read(ResolvedInput("n/a", "a", versions), In("n/a"), None).value == [0, 2, 10]
-    # One item made nothing, and another has no version at all.
+    # One item made nothing, and another has no version.
     sparse = [*versions, Version("_map=i:1", "B", ""), Version("_map=i:3", "", "")]
     assert Reader().read(ResolvedInput("n/a", "a", sparse), In("n/a"), None).value == [0, None, 2, None, 10]
-    # Without items there is nothing to read, and nothing that is missing.
+    # Without items there is nothing to read, and nothing is missing.
     none = ResolvedInput("n/a", "a", [Version("", "01J0000000000000000000000A", "")], mapped=True)
     assert Reader().read(none, In("n/a"), None).value == []
-    # By partition, where there may be several.
+    # A mapping by partition if there may be several.
     several = [
         *(replace(made[index], partition=f"_map=i:{index},part=s:x") for index in (2, 0)),
         replace(made[10], partition="_map=i:0,part=s:y"),
@@ -89,7 +89,7 @@ def digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def test_a_long_list_is_believed_by_its_digest(tmp_path: Path) -> None:
+def test_input_list_is_verified_by_its_digest(tmp_path: Path) -> None:
     uri = f"file://{tmp_path}/A.jsonl"
     (tmp_path / "A.jsonl").write_bytes(LINE + b"\n")
     (found,) = read_input_list(uri, digest(LINE + b"\n"))
@@ -107,7 +107,7 @@ def test_a_long_list_is_believed_by_its_digest(tmp_path: Path) -> None:
         read_input_list(uri, digest(LINE))
 
 
-def test_a_newer_dispatcher_may_say_more(tmp_path: Path) -> None:
+def test_unknown_fields_of_a_newer_dispatcher_are_ignored(tmp_path: Path) -> None:
     line = LINE.replace(b'"parameter"', b'"mood":"good","parameter"').replace(b'"uri"', b'"colour":[1],"uri"')
     (tmp_path / "A.jsonl").write_bytes(line)
     (found,) = read_input_list(f"file://{tmp_path}/A.jsonl", digest(line))

@@ -1,4 +1,4 @@
-"""Definitions are the functions they were, and say early what cannot be."""
+"""Definitions behave like their functions and report mistakes early."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_definitions_are_called_like_functions() -> None:
     assert (total.__name__, numbers.__doc__) == ("total", "Some numbers.")
 
 
-def test_definitions_know_their_keys_and_places() -> None:
+def test_definitions_have_keys_and_locations() -> None:
     assert str(numbers.key) == "default/numbers"
     assert [str(output.key) for output in halves.outputs] == ["math/low", "math/high"]
     assert str(halves["high"].key) == "math/high"
@@ -74,19 +74,19 @@ def test_definitions_know_their_keys_and_places() -> None:
     ("given", "seconds"),
     [("90s", 90), ("5m", 300), ("1h 30m", 5400), ("2d", 172_800), ("250ms", 0.25), (7, 7), (timedelta(hours=1), 3600)],
 )
-def test_durations_as_people_write_them(given: Duration, seconds: float) -> None:
+def test_durations_are_parsed(given: Duration, seconds: float) -> None:
     assert read_duration(given) == timedelta(seconds=seconds)
 
 
 @pytest.mark.parametrize(
     "wrong", ["", "5", "5 minutes", "-3s", "1h,2m", True, None, math.inf, math.nan, 10**20, "99999999999d"]
 )
-def test_other_durations_are_refused(wrong: Duration) -> None:
+def test_invalid_durations_are_refused(wrong: Duration) -> None:
     with pytest.raises(InvalidValue, match="is no length of time"):
         read_duration(wrong)
 
 
-def test_retry_for_short_and_at_length() -> None:
+def test_retry_accepts_short_and_long_forms() -> None:
     retry = Retry.of(5, (ConnectionError, "timeout", "HttpError"))
     assert retry is not None
     assert (retry.attempts, retry.types, [c.name for c in retry.categories]) == (
@@ -99,7 +99,7 @@ def test_retry_for_short_and_at_length() -> None:
         Retry(attempts=0)
 
 
-def test_one_word_is_a_list_of_one() -> None:
+def test_single_value_is_accepted_as_a_list() -> None:
     assert [category.name for category in Retry(on="timeout").categories] == ["TIMEOUT"]
     assert Retry(on=ConnectionError, never_on=ValueError) == Retry(on=[ConnectionError], never_on=[ValueError])
     assert Retry(never_on="HttpError").never_types == ["HttpError"]
@@ -123,7 +123,7 @@ def test_one_word_is_a_list_of_one() -> None:
         (servo.Slice, {"values": [1]}, "values holds one int; write a list of texts"),
     ],
 )
-def test_what_is_no_list_is_not_taken_apart(made: Callable[..., object], options: Any, sentence: str) -> None:
+def test_text_is_not_split_into_letters(made: Callable[..., object], options: Any, sentence: str) -> None:
     with pytest.raises(InvalidValue) as raised:
         made(**options)
     assert str(raised.value).startswith(sentence)
@@ -182,24 +182,24 @@ def test_what_is_no_list_is_not_taken_apart(made: Callable[..., object], options
         (servo.Run, {"partitions": 5}, "partitions is one int; write a list of partition keys"),
     ],
 )
-def test_values_say_what_they_cannot_be(made: Callable[..., Any], options: Any, sentence: str) -> None:
+def test_wrong_values_are_explained(made: Callable[..., Any], options: Any, sentence: str) -> None:
     def written() -> servo.Run:
         return servo.Run("*")
 
     with pytest.raises(InvalidValue) as raised:
-        # Decorators look at it when there is something to decorate.
+        # Decorators validate their options when they are applied.
         made(**options)(written)
     assert str(raised.value).startswith(sentence)
 
 
-def test_resources_in_units_of_people() -> None:
+def test_resources_accept_units() -> None:
     resources = Resources(cpu=0.5, memory="512MiB")
     assert (resources.cpu_millicores, resources.memory_bytes) == (500, 536_870_912)
     with pytest.raises(InvalidValue, match="is no size"):
         Resources(memory="lots")
 
 
-def test_what_cannot_be_is_refused_where_it_is_written() -> None:
+def test_invalid_definitions_are_refused_at_their_line() -> None:
     with pytest.raises(InvalidValue, match="the name `Total` of an asset is refused"):
         asset(name="Total")(lambda: None)
     with pytest.raises(InvalidValue, match='isolation is \'cold\'; write "fresh" or "warm"'):
@@ -234,7 +234,7 @@ def _one_by_one() -> Any:
         (multi_asset(outputs=["a", "b"]), _one_by_one, "@multi_asset calls `_one_by_one`, which yields; answer a mapp"),
     ],
 )
-def test_functions_that_answer_before_they_are_done_are_refused(decorate: Any, function: Any, sentence: str) -> None:
+def test_coroutines_and_generators_are_refused(decorate: Any, function: Any, sentence: str) -> None:
     with pytest.raises(InvalidValue) as raised:
         decorate(function)
     place, _, told = str(raised.value).partition(": ")
@@ -249,13 +249,13 @@ def test_functions_that_answer_before_they_are_done_are_refused(decorate: Any, f
         (multi_asset, {"outputs": ["a"], "name": "x"}, "@multi_asset has no option `name`"),
     ],
 )
-def test_options_that_are_not_there_are_refused(decorator: Any, options: dict[str, Any], hint: str) -> None:
+def test_unknown_options_are_refused(decorator: Any, options: dict[str, Any], hint: str) -> None:
     with pytest.raises(InvalidValue) as raised:
         decorator(**options)
     assert hint in str(raised.value)
 
 
-def test_every_public_name_is_there_and_typed() -> None:
+def test_every_public_name_exists() -> None:
     assert [name for name in servo.__all__ if getattr(servo, name, None) is None] == []
     with pytest.raises(AttributeError, match="has no attribute 'assset'"):
         servo.assset  # noqa: B018

@@ -1,4 +1,4 @@
-"""Exceptions of user code as errors that are told."""
+"""Exceptions of user code as structured errors."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from servo.execute.errors import describe
 
 
 def test_a_long_traceback_keeps_its_last_whole_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half a line might be half a secret, which nobody would know for one."""
+    """Part of a line could be part of a secret, which would not be recognized."""
     monkeypatch.setattr(errors, "_TRACEBACK_CHARS_MAX", 100)
     words = "\n".join(["nobody sees this"] * 100 + ["the secret is hunter2" + "x" * 30, "z" * 60])
     told = describe(ValueError(words)).traceback
     assert told == "z" * 60 + "\n"
 
 
-def test_a_short_traceback_is_told_whole() -> None:
+def test_short_traceback_is_kept_whole() -> None:
     assert describe(ValueError("x" * 100_000)).traceback == f"ValueError: {'x' * 100_000}\n"

@@ -1,4 +1,4 @@
-"""Checks over every form that a table may have, and what they mean together."""
+"""Checks on every form of a table, and their combined effect."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ FORMS: dict[str, Callable[[], Any]] = {
         (checks.sql("SELECT id FROM output WHERE id = 2"), False, "2 rows, the first is (2,)"),
     ],
 )
-def test_every_check_reads_every_form(form: str, check: Check, passed: bool, message: str) -> None:
+def test_every_check_reads_every_kind_of_table(form: str, check: Check, passed: bool, message: str) -> None:
     found = run_post(check, FORMS[form](), NOW)
     assert (found.passed, found.outcome.message, found.errored) == (passed, message, False)
 
@@ -71,7 +71,7 @@ def test_every_check_reads_every_form(form: str, check: Check, passed: bool, mes
         (checks.sql("FROM output"), [{1: 2}], "the column 1 has no text for a name"),
     ],
 )
-def test_a_check_that_breaks_says_why_and_does_not_pass(check: Check, value: Any, part: str) -> None:
+def test_broken_check_fails_with_its_reason(check: Check, value: Any, part: str) -> None:
     found = run_post(check, value, NOW)
     assert (found.passed, found.errored) == (False, True)
     assert part in found.outcome.message
@@ -82,14 +82,14 @@ def test_a_check_that_breaks_says_why_and_does_not_pass(check: Check, value: Any
     [
         (9, 10, True, "at least 9"),
         (8, 10, False, "at least 9"),
-        # Of a fraction of a row a whole one is wanted.
+        # Fractions of a row are rounded up.
         (9, 11, False, "at least 10"),
         (10, 11, True, "at least 10"),
         (0, 0, True, "at least 0"),
         (50, 10, True, "at least 9"),
     ],
 )
-def test_rows_are_compared_with_the_version_before(rows: int, previous: int, passed: bool, expected: str) -> None:
+def test_rows_are_compared_with_the_previous_version(rows: int, previous: int, passed: bool, expected: str) -> None:
     found = run_post(checks.row_count(share_of_previous=0.9), [0] * rows, NOW, previous)
     assert (found.passed, found.outcome.actual, found.outcome.expected) == (passed, str(rows), expected)
     assert found.outcome.message == ("" if passed else f"has {rows} rows, the version before {previous}")
@@ -103,11 +103,11 @@ def test_rows_are_compared_with_the_version_before(rows: int, previous: int, pas
         ({"at_least": 5, "at_most": 9}, "5 to 9"),
     ],
 )
-def test_limits_are_told_in_words(limits: dict[str, int], told: str) -> None:
+def test_row_limits_are_described(limits: dict[str, int], told: str) -> None:
     assert run_post(checks.row_count(**limits), ROWS, NOW).outcome.expected == told
 
 
-def test_times_with_a_zone_are_told() -> None:
+def test_times_with_a_zone_are_shown() -> None:
     at = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
     zones = pyarrow.table({"at": pyarrow.array([at], pyarrow.timestamp("us", "UTC"))})
     finer = pyarrow.table({"at": pyarrow.array([1], pyarrow.timestamp("ns"))})
@@ -118,7 +118,7 @@ def test_times_with_a_zone_are_told() -> None:
 
 
 @pytest.mark.parametrize("make", [list, polars.DataFrame])
-def test_cells_with_several_values_are_compared(make: Callable[[Any], Any]) -> None:
+def test_nested_cells_are_compared(make: Callable[[Any], Any]) -> None:
     found = run_post(checks.unique("tags"), make([{"tags": ["a"]}, {"tags": ["b"]}, {"tags": ["a"]}]), NOW)
     assert (found.errored, found.outcome.message) == (False, "1 row repeats another")
 
@@ -128,7 +128,7 @@ class Speechless(Exception):
         raise RuntimeError("no words")
 
 
-def test_a_check_that_breaks_without_words_does_not_end_the_task() -> None:
+def test_check_error_without_message_does_not_end_the_task() -> None:
     def look(_: Any) -> bool:
         raise Speechless
 
@@ -137,13 +137,13 @@ def test_a_check_that_breaks_without_words_does_not_end_the_task() -> None:
     assert "Speechless, whose text cannot be made: RuntimeError" in found.outcome.message
 
 
-def test_the_first_version_has_none_before_it() -> None:
+def test_first_version_has_no_previous_rows() -> None:
     found = run_post(checks.row_count(at_least=1, share_of_previous=0.9), [1], NOW)
     assert (found.passed, found.outcome.message) == (True, "there is no version before to compare with")
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("pandas", 100_000), ("polars", 100_000), ("pyarrow", 10_000_000)])
-def test_many_rows_are_looked_at_without_an_object_for_each(
+def test_many_rows_are_checked_without_an_object_per_cell(
     kind: tables.Kind, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(*_: object) -> list[Any]:
@@ -157,7 +157,7 @@ def test_many_rows_are_looked_at_without_an_object_for_each(
     assert [run_post(each, value, NOW).outcome.actual for each in wanted] == [str(rows // 2), "0", "0"]
 
 
-def test_empty_and_odd_cells_are_counted_in_every_frame() -> None:
+def test_nulls_and_nans_are_counted_in_every_frame() -> None:
     cells = [None, float("nan"), 1.0, 1.0]
     wanted = [checks.not_null("a"), checks.unique("a")]
     for frame, empty in [(pandas.DataFrame({"a": cells}), "2"), (pyarrow.table({"a": cells}), "1")]:
@@ -206,7 +206,7 @@ def test_inputs_are_checked_by_name_by_view_and_by_partition() -> None:
 
 
 @pytest.mark.parametrize("package", ["duckdb", "pyarrow"])
-def test_a_missing_package_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+def test_missing_package_names_the_remedy(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.delitem(sys.modules, package, raising=False)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == package else object())
     remedy = rf"`sql` needs {package}, which is not installed: pip install 'servo-orchestrator\[tables\]' where"
@@ -231,7 +231,7 @@ def test_the_worst_failure_decides(failed: list[Severity], quarantine: bool, mea
     assert gating(found, quarantine=quarantine).name == meaning
 
 
-def test_what_a_check_raises_stays_its_own() -> None:
+def test_exception_of_a_check_fails_only_the_check() -> None:
     def leaves(_: Any) -> bool:
         raise SystemExit(3)
 
@@ -260,7 +260,7 @@ class Unspeakable:
     ],
 )
 @pytest.mark.parametrize("phase", ["pre", "post"])
-def test_an_answer_that_cannot_be_told_is_a_check_that_broke(answer: CheckOutcome, why: str, phase: str) -> None:
+def test_unencodable_result_is_a_broken_check(answer: CheckOutcome, why: str, phase: str) -> None:
     check = Check("odd", checks.Code(lambda rows: answer if rows is ROWS else None))
     found = pre(check, rows=Read(ROWS)) if phase == "pre" else run_post(check, ROWS, NOW)
     assert (found.passed, found.errored, found.outcome.metadata) == (False, True, {})
@@ -268,7 +268,7 @@ def test_an_answer_that_cannot_be_told_is_a_check_that_broke(answer: CheckOutcom
     assert why in found.outcome.message
 
 
-def test_an_answer_is_told_as_texts() -> None:
+def test_result_fields_are_converted_to_texts() -> None:
     told = CheckOutcome(cast(Any, numpy.bool_(False)), cast(Any, 3), metadata=cast(Any, {1: None}))
     found = run_post(Check("odd", checks.Code(lambda _: told)), None, NOW)
     assert found.outcome == CheckOutcome(False, "3", metadata={"1": "None"})

@@ -1,4 +1,4 @@
-"""What a function gets and answers without a server is what it would get and answer on a worker."""
+"""Local runs pass and return the same values as a worker."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def numbers() -> list[int]:
     return [1, 2, 3]
 
 
-def test_readers_share_nothing() -> None:
+def test_readers_get_independent_copies() -> None:
     @asset(deps={"read": numbers})
     def greedy(read: list[int]) -> int:
         read.clear()
@@ -69,12 +69,12 @@ def frame_of(table: pandas.DataFrame, given: pandas.DataFrame) -> str:
     return f"{type(table).__module__.partition('.')[0]} {list(table['a'])} {list(given['b'])}"
 
 
-def test_a_frame_comes_as_the_parameter_asks() -> None:
+def test_frame_is_converted_to_the_annotated_kind() -> None:
     result = materialize([table, frame_of], inputs={"given": pyarrow.table({"b": [3]})})
     assert result.value(frame_of) == "pandas [1, 2] [3]"
 
 
-def test_what_cannot_be_stored_fails() -> None:
+def test_unstorable_value_fails() -> None:
     @asset
     def lock() -> Any:
         return threading.Lock()
@@ -93,8 +93,8 @@ class Denied:
         return len(place.uri)
 
 
-def test_errors_of_an_io_of_the_user_are_errors_of_user_code() -> None:
-    """A worker says the same, in test_child.py."""
+def test_errors_of_a_user_io_are_user_code_errors() -> None:
+    """The worker's counterpart is in test_child_io.py."""
 
     @asset(io=Denied, retry=Retry(attempts=5, never_on=(PermissionError,)))
     def denied() -> int:
@@ -116,7 +116,7 @@ def shown(pair: Any) -> str:
     return repr(pair)
 
 
-def test_items_go_through_json() -> None:
+def test_items_pass_through_json() -> None:
     assert materialize([pairs, shown]).value(shown) == ["['a', 1]", "{'b': 2}"]
 
 
@@ -134,7 +134,7 @@ def test_items_that_a_worker_could_not_report_fail(items: list[Any], part: str) 
     assert (task.error.category, task.attempts) == (ErrorCategory.USER_CODE, 1)
 
 
-def test_a_function_has_only_its_time() -> None:
+def test_timeout_fails_the_task() -> None:
     over = threading.Event()
 
     @asset(timeout=0.05, retry=Retry(attempts=2))
@@ -156,7 +156,7 @@ def test_a_function_has_only_its_time() -> None:
     assert task.error.message == "took longer than 0.05 s"
 
 
-def test_a_function_that_would_end_the_program_fails() -> None:
+def test_system_exit_fails_the_task() -> None:
     @asset
     def shutdown() -> None:
         sys.exit(3)
@@ -166,7 +166,7 @@ def test_a_function_that_would_end_the_program_fails() -> None:
     assert (task.error.type, task.error.category) == ("SystemExit", ErrorCategory.USER_CODE)
 
 
-def test_an_asset_has_the_secrets_that_it_names_and_no_others() -> None:
+def test_asset_gets_only_its_declared_secrets() -> None:
     @asset(secrets=[Secret.env("KEY", "SHOP_KEY")])
     def one(context: Context) -> dict[str, str]:
         return dict(context.secrets)
@@ -179,7 +179,7 @@ def test_an_asset_has_the_secrets_that_it_names_and_no_others() -> None:
     assert (result.value(one), result.value(none)) == ({"KEY": "a"}, {})
 
 
-def test_a_secret_that_is_not_given_fails_before_user_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_secret_fails_before_user_code(monkeypatch: pytest.MonkeyPatch) -> None:
     @asset(secrets=[Secret.env("KEY"), Secret.env("OTHER")], retry=5)
     def locked() -> None:
         raise AssertionError("must not run")
@@ -189,14 +189,14 @@ def test_a_secret_that_is_not_given_fails_before_user_code(monkeypatch: pytest.M
     assert (task.error.category, task.attempts) == (ErrorCategory.CONFIGURATION, 1)
     begin, _, remedy = task.error.message.partition(":")
     assert remedy == " give it to materialize, secrets={'OTHER': …}"
-    # A worker begins with the same words.
+    # The worker's message begins with the same text.
     monkeypatch.delenv("OTHER", raising=False)
     with pytest.raises(SecretNotFound, match=f"^{begin}: set OTHER"):
         asyncio.run(read_all([SecretRef(name="OTHER", provider="env", path="OTHER")]))
 
 
 class Shelves:
-    """An io of the user that writes into folders below its own, some of them under the same names."""
+    """A user's io class that writes into subfolders, some with equal names."""
 
     def store(self, value: dict[str, list[str]], folder: Any) -> None:
         folder.create("names.json", json.dumps(list(value)).encode())
@@ -214,7 +214,7 @@ class Shelves:
             return str(file.read().decode()).split("\n")
 
 
-def test_an_io_may_write_into_folders_below() -> None:
+def test_io_can_write_into_subfolders() -> None:
     @asset(io=Shelves)
     def stock() -> dict[str, list[str]]:
         return {"a": ["x", "y"], "b": ["z"]}
@@ -227,7 +227,7 @@ def test_an_io_may_write_into_folders_below() -> None:
 
 
 @pytest.mark.parametrize("kind", ["memory", "directory"])
-def test_a_folder_in_memory_is_like_one_on_disk(kind: str, tmp_path: Path) -> None:
+def test_memory_folder_behaves_like_a_directory(kind: str, tmp_path: Path) -> None:
     folder: Folder = Memory() if kind == "memory" else open_folder(f"file://{tmp_path}/")
     below = folder.below("x")
     below.create("data", b"123")
@@ -247,7 +247,7 @@ class Feed:
         return f"the feed of {partition}"
 
 
-def test_a_source_is_loaded_by_its_io_unless_it_is_given() -> None:
+def test_source_is_loaded_by_its_io_unless_given() -> None:
     feed = source("feed", partitions=DAYS, io=Feed)
 
     @asset(partitions=DAYS, deps={"feed": feed, "days": In(feed, mapping={"day": Window(-1, 0)})})
@@ -281,19 +281,19 @@ def growth(before: dict[PartitionKey, int]) -> int:
     return len(before)
 
 
-def test_a_partition_goes_with_one_wherever_the_two_begin() -> None:
+def test_paired_partitions_give_one_value_with_different_starts() -> None:
     day = "day=d:2026-02-03"
     assert materialize([sold, later], partition=day).value(later, day) == 2
     date = "date=d:2026-02-03"
     assert materialize([renamed], partition=date, inputs={"default/sold": 5}).value(renamed, date) == 7
 
 
-def test_a_window_that_is_cut_off_is_empty() -> None:
+def test_window_before_the_start_is_empty() -> None:
     for day, count in [("day=d:2026-01-01", 0), ("day=d:2026-01-02", 1)]:
         assert materialize([growth], partition=day, inputs={"default/sold": 5}).value(growth, day) == count
 
 
-def test_where_upstream_has_no_partition_that_goes_with_it_nothing_is_read() -> None:
+def test_missing_upstream_partition_reads_nothing() -> None:
     @asset(partitions=Daily("2025-01-01"), deps={"sold": sold})
     def earlier(sold: int) -> int:
         return sold

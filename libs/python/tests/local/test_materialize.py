@@ -1,4 +1,4 @@
-"""Whole graphs in one process, written as a user would write them."""
+"""Whole graphs in one process, as users write them."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def total(doubled: list[int], numbers: list[int], rate: int = 10) -> int:
     return (sum(doubled) + sum(numbers)) * rate
 
 
-def test_a_graph_runs_in_order() -> None:
+def test_graph_runs_in_order() -> None:
     result = materialize([total, doubled, numbers])
     assert result.value(total) == 180
     assert [task.key for task in result.tasks] == [f"default/{n}:materialize" for n in ("numbers", "doubled", "total")]
 
 
-def test_what_is_not_run_is_given() -> None:
+def test_inputs_provide_assets_that_are_not_run() -> None:
     assert materialize([doubled], inputs={numbers: [5]}).value(doubled) == [10]
     assert materialize([doubled], inputs={"numbers": [6]}).value(doubled) == [12]
     assert materialize([numbers, doubled, total], selection="default/doubled", inputs={"default/numbers": [7]}).value(
@@ -81,7 +81,7 @@ def test_what_is_not_run_is_given() -> None:
     assert materialize([raw, doubled], inputs={raw: [8]}).value(doubled) == [16]
 
 
-def test_inputs_that_would_not_be_used_are_refused() -> None:
+def test_unused_inputs_are_refused() -> None:
     with pytest.raises(InvalidValue, match="inputs gives `default/numbers`, which is run here; take it out of the def"):
         materialize([numbers, doubled], inputs={"numbers": [5]})
     with pytest.raises(
@@ -90,7 +90,7 @@ def test_inputs_that_would_not_be_used_are_refused() -> None:
         materialize([doubled], inputs={"numbers": [5], "number": [6]})
 
 
-def test_inputs_stand_for_partitions_that_are_not_run() -> None:
+def test_inputs_provide_partitions_that_are_not_run() -> None:
     @asset(partitions=Daily("2026-01-01"))
     def steps() -> int:
         return 1
@@ -114,12 +114,12 @@ def test_inputs_stand_for_partitions_that_are_not_run() -> None:
         ({"definitions": [numbers], "secrets": "hunter2"}, "secrets is one text; write a mapping"),
     ],
 )
-def test_what_cannot_be_run_is_told(given: dict[str, Any], sentence: str) -> None:
+def test_invalid_definitions_arguments_are_refused(given: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InvalidValue, match=sentence):
         materialize(**given)
 
 
-def test_assets_are_selected_as_they_are() -> None:
+def test_assets_can_be_selected_as_objects() -> None:
     for selection in (doubled, [doubled], "default/doubled"):
         result = materialize([numbers, doubled, total], selection=selection, inputs={numbers: [1]})
         assert [task.key for task in result.tasks] == ["default/doubled:materialize"]
@@ -127,12 +127,12 @@ def test_assets_are_selected_as_they_are() -> None:
         result.value(total)
 
 
-def test_what_is_missing_says_what_to_do() -> None:
+def test_missing_input_names_the_remedy() -> None:
     with pytest.raises(RunFailed, match=r"`default/numbers` is not there for the parameter `numbers`; materialize it"):
         materialize([numbers, doubled], selection="default/doubled")
 
 
-def test_failures_name_file_and_line_and_skip_what_waits() -> None:
+def test_failure_names_file_and_line_and_skips_downstream() -> None:
     @asset
     def broken(numbers: list[int]) -> int:
         return numbers[99]
@@ -161,7 +161,7 @@ def test_failures_name_file_and_line_and_skip_what_waits() -> None:
     assert result.error == "default/broken:materialize: list index out of range"
 
 
-def test_retries_follow_the_policy_and_wait_as_told() -> None:
+def test_retries_follow_the_policy() -> None:
     class Flaky(Exception):
         pass
 
@@ -185,7 +185,7 @@ def test_retries_follow_the_policy_and_wait_as_told() -> None:
     assert len(waits) == 2
 
 
-def test_one_cause_alone_is_a_cause() -> None:
+def test_single_retry_cause_is_accepted() -> None:
     class Flaky(Exception):
         pass
 
@@ -202,7 +202,7 @@ def test_one_cause_alone_is_a_cause() -> None:
     ("error", "attempts"),
     [(ValueError("x"), 1), (ConnectionError("x"), 3), (Retriable("x"), 3), (Fatal("x"), 1), (TimeoutError("x"), 3)],
 )
-def test_whose_fault_it_is_decides_about_another_try(error: Exception, attempts: int) -> None:
+def test_error_category_decides_about_retries(error: Exception, attempts: int) -> None:
     @asset
     def failing() -> None:
         raise error
@@ -220,7 +220,7 @@ def answers_skip() -> Skip:
 
 
 @pytest.mark.parametrize(("high", "ends"), [([3], "SUCCEEDED"), ([], "FAILED")])
-def test_every_output_has_its_checks(high: list[int], ends: str) -> None:
+def test_each_output_has_its_own_checks(high: list[int], ends: str) -> None:
     one, other = Output(AssetKey("n", "low")), Output(AssetKey("n", "high"), checks=[checks.row_count(at_least=1)])
 
     @multi_asset(outputs=[one, other], namespace="n", checks=[checks.row_count(at_most=0)])
@@ -244,7 +244,7 @@ def test_every_output_has_its_checks(high: list[int], ends: str) -> None:
         (checks.row_count(share_of_previous=0.5), "only a task's first output does"),
     ],
 )
-def test_what_a_further_output_cannot_check_is_refused(wanted: Check, part: str) -> None:
+def test_unsupported_checks_of_further_outputs_are_refused(wanted: Check, part: str) -> None:
     outputs = [Output(AssetKey("n", "low")), Output(AssetKey("n", "high"), checks=[wanted])]
 
     @multi_asset(outputs=outputs)
@@ -256,7 +256,7 @@ def test_what_a_further_output_cannot_check_is_refused(wanted: Check, part: str)
 
 
 @pytest.mark.parametrize("function", [raises_skip, answers_skip])
-def test_skipping_skips_what_waits(function: Callable[[], Any]) -> None:
+def test_skip_skips_downstream_tasks(function: Callable[[], Any]) -> None:
     maybe = asset(name="maybe", may_skip=True)(function)
 
     @asset
@@ -297,7 +297,7 @@ def test_items_fan_out_and_join() -> None:
     assert materialize([no_files, parsed, joined]).value(joined) == "[]: "
 
 
-def test_a_function_may_make_several_assets() -> None:
+def test_multi_asset_makes_several_assets() -> None:
     @multi_asset(outputs=["low", "high"])
     def halves(numbers: list[int]) -> tuple[list[int], list[int]]:
         return numbers[:1], numbers[1:]
@@ -320,7 +320,7 @@ def test_a_function_may_make_several_assets() -> None:
 
 
 @pytest.mark.parametrize("answer", [{"eu/sales": 1, "us/sales": 2, "total": 3}, (1, 2, 3)])
-def test_outputs_of_one_name_are_told_apart(answer: Any) -> None:
+def test_outputs_with_equal_names_need_full_keys(answer: Any) -> None:
     outputs = [Output(AssetKey(*key.split("/"))) for key in ("eu/sales", "us/sales", "all/total")]
 
     @multi_asset(outputs=outputs)
@@ -338,7 +338,7 @@ def test_outputs_of_one_name_are_told_apart(answer: Any) -> None:
         materialize([unclear])
 
 
-def test_items_are_json_and_may_come_one_by_one() -> None:
+def test_items_are_json_and_may_be_yielded() -> None:
     @asset(yields_items=True)
     def days() -> Any:
         yield from ["a", "b"]
@@ -357,7 +357,7 @@ def test_items_are_json_and_may_come_one_by_one() -> None:
         materialize([dates])
 
 
-def test_errors_name_the_line_of_the_user_rather_than_what_it_calls() -> None:
+def test_errors_name_the_users_line_not_a_librarys() -> None:
     @asset
     def parsed() -> Any:
         return json.loads("{")
@@ -375,7 +375,7 @@ def test_errors_name_the_line_of_the_user_rather_than_what_it_calls() -> None:
 
 
 @pytest.mark.parametrize("ending", [SystemExit(3), GeneratorExit(), asyncio.CancelledError()])
-def test_what_ends_more_than_a_function_ends_its_task(ending: BaseException) -> None:
+def test_system_exit_and_alike_fail_only_the_task(ending: BaseException) -> None:
     @asset
     def leaves() -> None:
         raise ending
@@ -384,7 +384,7 @@ def test_what_ends_more_than_a_function_ends_its_task(ending: BaseException) -> 
     assert [task.state.value for task in result.tasks] == ["FAILED", "SUCCEEDED"]
 
 
-def test_ctrl_c_ends_everything() -> None:
+def test_keyboard_interrupt_ends_the_run() -> None:
     @asset
     def interrupted() -> None:
         raise KeyboardInterrupt
@@ -463,7 +463,7 @@ def test_several_dimensions_and_dynamic_sets() -> None:
         ("yesterday", "is not a dimension"),
     ],
 )
-def test_partitions_that_cannot_be_run_are_refused(partition: str | None, sentence: str) -> None:
+def test_nonexistent_partitions_are_refused(partition: str | None, sentence: str) -> None:
     with pytest.raises(InvalidValue, match=sentence):
         materialize([sales, growth], partition=partition, now=NOW)
     with pytest.raises(InvalidValue, match="none of the selected assets has partitions"):
@@ -484,7 +484,7 @@ def enough(rows: list[dict[str, int]]) -> CheckOutcome:
         ([{"id": 1}], True, "SUCCEEDED", "SKIPPED", False),
     ],
 )
-def test_checks_gate_what_comes_after(
+def test_failed_checks_gate_downstream_tasks(
     rows: list[dict[str, int]], quarantine: bool, state: str, after: str, flagged: bool
 ) -> None:
     @asset(
@@ -511,7 +511,7 @@ def test_checks_gate_what_comes_after(
         assert result.error == "default/rows:materialize: the check `enough` failed: too few"
 
 
-def test_a_check_of_the_inputs_comes_before_user_code() -> None:
+def test_input_check_runs_before_user_code() -> None:
     ran: list[int] = []
 
     @asset
@@ -527,7 +527,7 @@ def test_a_check_of_the_inputs_comes_before_user_code() -> None:
     assert (result.error, ran) == ("default/total:materialize: the check `row_count` failed: has 0 rows", [])
 
 
-def test_a_check_that_cannot_run_fails_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unexecutable_check_fails_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
     @asset(checks=[checks.sql("SELECT 1").on(severity="info")])
     def made() -> int:
         raise AssertionError("must not run")
@@ -539,7 +539,7 @@ def test_a_check_that_cannot_run_fails_its_task(monkeypatch: pytest.MonkeyPatch)
     assert task.error.message.startswith("the check `sql` needs pyarrow, which is not installed: pip install")
 
 
-def test_a_check_of_inputs_that_are_not_there_is_refused_with_its_place() -> None:
+def test_input_check_without_inputs_is_refused_with_location() -> None:
     @asset(checks=[checks.row_count(at_least=1).on(phase="pre")])
     def alone() -> int:
         raise AssertionError("must not run")
@@ -548,7 +548,7 @@ def test_a_check_of_inputs_that_are_not_there_is_refused_with_its_place() -> Non
         materialize([alone])
 
 
-def test_a_check_that_breaks_is_no_pass() -> None:
+def test_broken_check_does_not_pass() -> None:
     @asset(checks=[checks.not_null("missing").on(severity="critical")])
     def made() -> int:
         return 1
@@ -558,7 +558,7 @@ def test_a_check_that_breaks_is_no_pass() -> None:
     assert (found.passed, found.errored, result.succeeded) == (False, True, False)
 
 
-def test_a_check_whose_answer_cannot_be_told_is_no_pass() -> None:
+def test_check_with_unencodable_result_does_not_pass() -> None:
     @asset
     def made() -> int:
         return 1

@@ -1,4 +1,4 @@
-"""The stories that the scheduler's fold and this one tell alike (tests/scenarios)."""
+"""Scenarios that the scheduler's fold and this one must agree on (tests/scenarios)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_scenario(scenario: dict[str, Any]) -> None:
         assert run.rows[ref_of(name, ordinals)].attempt == count, name
 
 
-def test_a_join_of_ten_thousand_and_a_deep_chain() -> None:
+def test_wide_join_and_deep_chain_are_fast() -> None:
     key = TaskKey(AssetKey("t", "x"))
     wide = Run("run_" + "a" * 26, [FoldTask(key, ()), FoldTask(key, (0,), 0), FoldTask(key, (1,))])
     run_down(wide, {TaskRef(0): [Succeeded(10_000)]})

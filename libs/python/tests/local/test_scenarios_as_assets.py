@@ -1,4 +1,4 @@
-"""The same stories (tests/scenarios), told by functions that ``materialize`` runs."""
+"""The same scenarios (tests/scenarios), with functions that ``materialize`` runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from servo.model.task_key import TaskKey
 
 from .test_scenarios import SCENARIOS
 
-# What raises an error of each category.
+# An exception for each category.
 BASES: dict[str, type[Exception]] = {
     "TRANSIENT": ConnectionError,
     "INFRASTRUCTURE": MemoryError,
@@ -26,7 +26,7 @@ WISHES: dict[bool | None, tuple[type[Exception], ...]] = {None: (), True: (Retri
 
 
 def can_be_told(scenario: dict[str, Any]) -> bool:
-    """Nobody gives a function back without a worker, and nothing to do is no run."""
+    """Without a worker nothing is interrupted, and an empty plan is not a run."""
     ends = [each["outcome"] for attempts in scenario.get("attempts", {}).values() for each in attempts]
     return bool(scenario["tasks"]) and "interrupted" not in ends
 
@@ -94,11 +94,11 @@ def test_scenario(scenario: dict[str, Any]) -> None:
     tasks = {slot_name(task.key): task for task in result.tasks}
     assert {name: task.state.value for name, task in tasks.items()} == expect["tasks"]
     assert result.state.value == expect["run"]
-    # A check is named before what it found.
+    # The message of a check is preceded by its name.
     assert result.error.replace("the check `told` failed: ", "") == expect.get("error", "")
     for name, count in expect.get("attempts", {}).items():
         assert tasks[name].attempts == count, name
 
 
-def test_nearly_all_can_be_told() -> None:
+def test_nearly_all_scenarios_apply() -> None:
     assert len([each for each in SCENARIOS if not can_be_told(each)]) == 2

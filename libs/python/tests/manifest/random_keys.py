@@ -1,4 +1,4 @@
-"""Partition keys from a seed, of every type and with values that are easily written wrong; and what is nearly a key."""
+"""Random partition keys of every type with values that are easily misspelt, and texts that are almost keys."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def dimensions(random: Random) -> dict[str, Value]:
-    """One to three, not in the order that keys have them in."""
+    """One to three dimensions, not in canonical order."""
     names = random.sample(["zone", "a", "_b", "day2", "x" * 40], random.randint(1, 3))
     return {name: _value(random) for name in names}
 
 
 def spoiled(text: str, random: Random) -> str:
-    """One character more, less or other; mostly no key any more."""
+    """The text with one character inserted, removed or replaced; usually not a valid key."""
     at = random.randrange(len(text))
     other = random.choice("=:,%sidbt0Zz \u00e9\0[]")
     match random.randrange(4):

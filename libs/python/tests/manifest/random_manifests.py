@@ -1,4 +1,4 @@
-"""Manifests from a seed: many right, some wrong in one way or several, small enough to look at."""
+"""Random manifests: many valid, some with one or several faults, all small."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STARTS = {
 }
 _ENDS = {"HOUR": "2025-10-27T00:00:00Z", "DAY": "2025-11-05", "WEEK": "2025-11-20", "MONTH": "2026-02-01"}
 _CATEGORIES = [state_pb2.ERROR_CATEGORY_TRANSIENT, state_pb2.ERROR_CATEGORY_USER_CODE, state_pb2.ERROR_CATEGORY_INPUT]
-# Values of a list by their type, the first of each in every list; and some that are none.
+# Values by type, the first of each in every list, and some invalid ones.
 _VALUES = {
     "UNSPECIFIED": ["eu", "us", "a b/ü,%", "\U0001f389", "~._-"],
     "STRING": ["eu", "=s:", "[x]", "日本"],
@@ -46,11 +46,11 @@ _NO_VALUES = {
     "DATE": ["2025-02-29", "2025-1-1", "28.10.2025"],
     "INSTANT": ["2025-10-28T05:00:00", "1970-01-01T00:00:00.000001Z", "2025-10-28T05:00:00+01:00"],
 }
-# How often a thing is wrong, in a manifest that may be.
+# The probability of each fault, in a manifest that may have some.
 _WRONG = 0.1
 
 
-# What code of the manifests is packaged in; nobody runs it.
+# The content of the code archive, which is never run.
 ARTIFACT = b"no code at all"
 
 
@@ -62,11 +62,11 @@ class _Maker:
     def __init__(self, random: Random, *, may_be_wrong: bool) -> None:
         self.random = random
         self.may_be_wrong = may_be_wrong
-        # The dimensions of each asset so far, and which of them yield items.
+        # The dimensions of each asset so far, and the assets that yield items.
         self.partitionings: list[set[str]] = []
         self.yielding: list[bool] = []
         self.sources: list[bool] = []
-        # The type that lists have in this manifest, so that equal dimensions can be equal.
+        # The type of lists in this manifest, so that dimensions can be equal.
         self.type = random.choice(list(_VALUES))
 
     def manifest(self) -> manifest_pb2.Manifest:
@@ -165,7 +165,7 @@ class _Maker:
         return asset
 
     def made_besides(self, assets: list[manifest_pb2.AssetDefinition]) -> list[manifest_pb2.AssetDefinition]:
-        """A further output of one of them."""
+        """A further output of one of the assets."""
         if self.random.random() < 0.7 or all(self.sources):
             return []
         maker = self.random.choice([asset for asset, source in zip(assets, self.sources, strict=True) if not source])

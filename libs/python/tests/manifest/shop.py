@@ -1,4 +1,4 @@
-"""A small project, as a user would write it."""
+"""A small project, as users write it."""
 
 from __future__ import annotations
 

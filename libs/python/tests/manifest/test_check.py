@@ -1,4 +1,4 @@
-"""The planner's refusals, told by the same table as in services/planner/src/core/check/tests.rs."""
+"""The planner's refusals, with the same table as services/planner/src/core/check/tests.rs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def partitioning(given: AssetDefinition, *dimensions: partition_pb2.PartitionDim
 
 
 def good() -> Manifest:
-    """A small world in which everything is right."""
+    """A small valid manifest."""
     assets = [
         source("raw/events"),
         asset("n/a", "raw/events"),
@@ -54,7 +54,7 @@ def good() -> Manifest:
 
 
 def set_to(path: str, value: object) -> Change:
-    """``assets[1].pool`` and so on; repeated messages are appended to."""
+    """``path`` is such as ``assets[1].pool``; repeated messages are appended to."""
 
     def change(manifest: Manifest) -> None:
         holder, _, field = path.rpartition(".")
@@ -170,7 +170,7 @@ _AT = "assets[3].partitions"
         (schedule("0 6 * * *", "", "+"), "schedules[0].run.selection[0]", "is not a selection"),
     ],
 )
-def test_one_wrong_thing_is_told_once(change: Change, path: str, part: str) -> None:
+def test_each_fault_is_reported_once(change: Change, path: str, part: str) -> None:
     manifest = good()
     change(manifest)
     _, faults = check(manifest)
@@ -178,7 +178,7 @@ def test_one_wrong_thing_is_told_once(change: Change, path: str, part: str) -> N
     assert part in faults[0][1]
 
 
-def test_what_is_right_passes() -> None:
+def test_valid_manifest_passes() -> None:
     fine = good()
     also("n/a")(fine)
     checked, faults = check(fine)
@@ -187,13 +187,13 @@ def test_what_is_right_passes() -> None:
     assert [checked.makers[index] for index in range(5)] == [0, 1, 2, 3, 1]
 
 
-def test_every_fault_is_told_at_once() -> None:
+def test_all_faults_are_reported_together() -> None:
     broken = good()
     broken.assets[1].key = "bad"
     broken.assets[2].config_json = "}"
     partitioning(broken.assets[3], fixed("", "a"))
     _, faults = check(broken)
-    # The asset that lost its key is missed by the one that reads it.
+    # The reader of the asset that lost its key reports it as missing.
     assert [path for path, _ in faults] == [
         "assets[1].key",
         "assets[2].config_json",
@@ -202,7 +202,7 @@ def test_every_fault_is_told_at_once() -> None:
     ]
 
 
-def test_circles_show_their_whole_path() -> None:
+def test_cycles_show_their_path() -> None:
     assets = [asset("n/a", "n/c"), asset("n/b", "n/a"), asset("n/c", "n/b"), asset("n/d", "n/d")]
     _, faults = check(Manifest(format=1, assets=assets))
     circle = "the dependencies form a cycle: {}; drop one of them"
@@ -212,7 +212,7 @@ def test_circles_show_their_whole_path() -> None:
     ]
 
 
-def test_a_circle_through_assets_made_together_is_one() -> None:
+def test_cycle_through_a_multi_asset_is_found() -> None:
     together = asset("n/also", "n/b")
     together.ClearField("code")
     together.made_by = "n/a"
@@ -220,7 +220,7 @@ def test_a_circle_through_assets_made_together_is_one() -> None:
     assert [path for path, _ in faults] == ["assets[1].dependencies[0].upstream"]
 
 
-def test_ten_thousand_assets_and_not_one_more() -> None:
+def test_asset_count_is_limited() -> None:
     def faults(count: int) -> list[str]:
         manifest = Manifest(format=1, assets=[source(f"n/a{number}") for number in range(count)])
         return [path for path, _ in check(manifest)[1]]

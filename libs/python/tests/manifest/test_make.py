@@ -1,4 +1,4 @@
-"""A project becomes the manifest that the planner takes, or everything that is wrong with it, by file and line."""
+"""Projects become manifests, or all of their faults with file and line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def written() -> dict[str, Any]:
     return manifest
 
 
-def test_the_manifest_says_what_the_definitions_say() -> None:
+def test_manifest_matches_the_definitions() -> None:
     manifest = written()
     assets = {each["key"]: each for each in manifest["assets"]}
     entry_point = {"module": "tests.manifest.shop", "function": "orders"}
@@ -106,7 +106,7 @@ def test_the_manifest_says_what_the_definitions_say() -> None:
     assert [each["name"] for each in manifest["sensors"]] == ["finished", "new_files"]
 
 
-def test_order_and_repeats_change_nothing() -> None:
+def test_order_and_duplicates_do_not_change_the_manifest() -> None:
     definitions: list[Definition] = [each for each in vars(shop).values() if isinstance(each, KINDS)]
     one = make(Project.of(definitions), artifact=ARTIFACT).manifest
     other = make(Project.of([*reversed(definitions), *definitions]), artifact=ARTIFACT).manifest
@@ -115,7 +115,7 @@ def test_order_and_repeats_change_nothing() -> None:
 
 
 def faults(*definitions: Definition, importable: bool = False) -> list[tuple[str, str, int]]:
-    """Subject, sentence and line of each."""
+    """Subject, text and line of each fault."""
     with pytest.raises(ManifestInvalid) as raised:
         make(Project.of(definitions), artifact=ARTIFACT, importable=importable)
     told = []
@@ -132,7 +132,7 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(lines, 1) if text in line)
 
 
-def test_unknown_parameters_are_told_where_they_stand() -> None:
+def test_unknown_parameters_are_reported_with_location() -> None:
     @asset
     def orders() -> int:
         return 1
@@ -147,7 +147,7 @@ def test_unknown_parameters_are_told_where_they_stand() -> None:
     assert faults(orders, clean) == [("default/clean", sentence, line_of('@asset(tags={"unknown": "parameter"})'))]
 
 
-def test_parameters_mean_the_own_namespace_first() -> None:
+def test_parameters_prefer_their_own_namespace() -> None:
     def orders() -> int:
         return 1
 
@@ -178,7 +178,7 @@ def test_deps_must_be_parameters_and_assets() -> None:
         assert part in sentence
 
 
-def test_parameters_are_given_by_their_names() -> None:
+def test_positional_only_parameters_are_refused() -> None:
     def orders() -> int:
         return 1
 
@@ -189,7 +189,7 @@ def test_parameters_are_given_by_their_names() -> None:
     assert sentence == "the parameter `orders` is given by its place alone; take the / out of the function"
 
 
-def test_one_word_is_a_list_of_one() -> None:
+def test_single_value_is_accepted_as_a_list() -> None:
     @asset(owners="me", retry_on="transient", retry=Retry(on=KeyError), resources=servo.Resources(capabilities="gpu"))
     def orders() -> int:
         return 1
@@ -224,7 +224,7 @@ def test_one_word_is_a_list_of_one() -> None:
         ),
     ],
 )
-def test_what_is_no_list_is_told_where_it_stands(options: Any, sentence: str) -> None:
+def test_non_list_arguments_are_reported_with_location(options: Any, sentence: str) -> None:
     @asset(**options)
     def made() -> int:
         return 1
@@ -240,7 +240,7 @@ def test_what_is_no_list_is_told_where_it_stands(options: Any, sentence: str) ->
         servo.materialize([made])
 
 
-def test_sensors_take_no_part_alone() -> None:
+def test_sensor_parts_must_be_lists() -> None:
     def poll(cursor: str) -> servo.SensorResult:
         return servo.SensorResult(cursor)
 
@@ -282,7 +282,7 @@ def options_of(decorator: Callable[..., Any]) -> list[str]:
 
 
 def defined(decorator: Callable[..., Any], options: dict[str, Any]) -> Definition:
-    """What can be a part of a project, with this in it."""
+    """A definition with these options."""
 
     def written(**_: Any) -> Any:
         return servo.Run("*")
@@ -303,7 +303,7 @@ def defined(decorator: Callable[..., Any], options: dict[str, Any]) -> Definitio
 
 
 @pytest.mark.parametrize("decorator", DECORATORS)
-def test_nothing_that_is_given_is_a_fault_of_servo(decorator: Callable[..., Any]) -> None:
+def test_wrong_arguments_never_crash_servo(decorator: Callable[..., Any]) -> None:
     events = servo.source("events")
     for option in options_of(decorator):
         for odd in ODD:
@@ -315,7 +315,7 @@ def test_nothing_that_is_given_is_a_fault_of_servo(decorator: Callable[..., Any]
                 make(Project.of([events, definition]), artifact=ARTIFACT, importable=False)
 
 
-def test_the_planners_refusals_come_with_file_and_line() -> None:
+def test_planner_faults_have_file_and_line() -> None:
     @asset(deps=["default/second"])
     def first() -> int:
         return 1
@@ -334,7 +334,7 @@ def test_the_planners_refusals_come_with_file_and_line() -> None:
     ]
 
 
-def test_a_key_that_stands_twice_names_both_places() -> None:
+def test_duplicate_key_names_both_locations() -> None:
     @asset(name="x", tags={"which": "first"})
     def one() -> int:
         return 1
@@ -346,7 +346,7 @@ def test_a_key_that_stands_twice_names_both_places() -> None:
     assert sentence.endswith(f"test_make.py:{first} already; keep one")
 
 
-def test_checks_of_nothing_are_told() -> None:
+def test_checks_of_unknown_assets_are_faults() -> None:
     @servo.check("default/ghost")
     def fine() -> bool:
         return True
@@ -354,13 +354,13 @@ def test_checks_of_nothing_are_told() -> None:
     assert [sentence for _, sentence, _ in faults(fine)] == ["there is no asset `default/ghost` to check"]
 
 
-def test_functions_that_no_worker_finds_are_refused() -> None:
+def test_unimportable_functions_are_refused() -> None:
     @asset
     def inside() -> int:
         return 1
 
     hidden = [asset(name="hidden")(written)]
-    shadowed = asset(name="other")(test_checks_of_nothing_are_told)
+    shadowed = asset(name="other")(test_checks_of_unknown_assets_are_faults)
     shadowed.function = lambda: None
     shadowed.function.__qualname__, shadowed.function.__module__ = "line_of", __name__
     sentences = [sentence for _, sentence, _ in faults(inside, shadowed, *hidden, importable=True)]
@@ -368,7 +368,7 @@ def test_functions_that_no_worker_finds_are_refused() -> None:
     assert [part in sentence for part, sentence in zip(parts, sentences, strict=True)] == [True] * 3
 
 
-def test_what_is_no_function_is_refused_by_file_and_line() -> None:
+def test_non_functions_are_refused_with_file_and_line() -> None:
     odd: Any = functools.partial(print, 1)
     for decorator in (asset, asset(), servo.multi_asset(outputs=["a"]), servo.check("n/a"), servo.sensor()):
         with pytest.raises(InvalidValue, match=r"test_make.py:[0-9]+: @\w+ takes a function, and this is a partial"):

@@ -1,6 +1,6 @@
-"""Python and the planner, asked the same: equal digests, equal refusals, equal plans.
+"""Python and the planner must agree: equal digests, refusals and plans.
 
-A sample in `make test`; `make sim` asks about a thousand manifests and a thousand keys.
+A sample in `make test`; `make sim` compares a thousand manifests and a thousand keys.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SEEDS = range(1_000 if os.environ.get("SERVO_FULL") else 60)
 WORKSPACE = "agree"
 
 
-def test_the_planner_says_the_same(mesh: Mesh) -> None:
+def test_planner_agrees_on_manifests_and_plans(mesh: Mesh) -> None:
     planned = refused = unplannable = 0
     with mesh.client(WORKSPACE) as client:
         client.upload(ARTIFACT, "SOURCE_ARCHIVE")
@@ -55,12 +55,12 @@ def test_the_planner_says_the_same(mesh: Mesh) -> None:
             assert answer.deployment.manifest_digest == canonical.digest(given), f"seed {seed}"
             both = _plan(client, checked, seed)
             planned, unplannable = planned + both, unplannable + (not both)
-    # The sample would say little if it were one-sided.
+    # A one-sided sample would prove little.
     assert min(planned, refused) > len(SEEDS) // 10, (planned, refused, unplannable)
 
 
-def test_partition_keys_are_understood_alike(mesh: Mesh) -> None:
-    """As Python writes them, and with a fault somewhere: the same task, or the same sentence."""
+def test_planner_agrees_on_partition_keys(mesh: Mesh) -> None:
+    """Keys as Python writes them, and with a fault: the same task, or the same message."""
     refused = 0
     with mesh.client(WORKSPACE) as client:
         for seed in SEEDS:
@@ -75,7 +75,7 @@ def test_partition_keys_are_understood_alike(mesh: Mesh) -> None:
 
 
 def _deployed_by(client: Client, key: PartitionKey) -> Checked:
-    """One asset that has this partition, and another value beside it."""
+    """One asset that has this partition and another value."""
     asset = manifest_pb2.AssetDefinition(key="n/keyed")
     asset.code.handler.name = "noop"
     for name, value in key.dimensions:
@@ -95,7 +95,7 @@ def _keys(key: str) -> tuple[partition_pb2.PartitionSelection, PartitionChoice]:
 
 
 def _plan(client: Client, checked: Checked, seed: int) -> bool:
-    """Everything, and then one partition with what leads to it and what follows from it."""
+    """Plans everything, then one partition with its upstream and downstream assets."""
     assets = zip(checked.partitionings, checked.manifest.assets, strict=True)
     if not any(partitioning is not None for partitioning, asset in assets if not asset.source):
         return _plan_one(client, checked, None, f"seed {seed}") is not None
@@ -114,7 +114,7 @@ def _plan_one(
     partitions: tuple[partition_pb2.PartitionSelection, PartitionChoice] | None,
     which: str,
 ) -> list[PlannedTask] | None:
-    """``None`` when there is no plan; both must think so, or make the same."""
+    """``None`` if there is no plan; both must agree on that, or make the same plan."""
     asked, choice = partitions or (None, None)
     spec = run_spec_pb2.RunSpec(selection=["*"], partitions=asked)
     request = planner_pb2.PlanRunRequest(tenant=TENANT, workspace=WORKSPACE, spec=spec, max_tasks=10_000)
@@ -122,7 +122,7 @@ def _plan_one(
     if isinstance(ours, InvalidValue):
         with pytest.raises(CallFailed) as told:
             client.planner.PlanRun(request)
-        # Which of several wrong tasks is told is nobody's business.
+        # Which of several invalid tasks is reported may differ.
         if len(checked.manifest.assets) == 1:
             assert str(ours) in [each.description for each in told.value.violations], which
         return None
@@ -162,5 +162,5 @@ def _fingerprint(given: manifest_pb2.Manifest, tasks: list[PlannedTask]) -> str:
 
 
 def _comparable(faults: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """In any order, and without the words of two JSON parsers about the same fault."""
+    """In any order, and without the texts of the two JSON parsers."""
     return sorted((path, sentence.partition("is no JSON")[0] or "is no JSON") for path, sentence in faults)

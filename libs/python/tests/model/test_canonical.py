@@ -34,13 +34,13 @@ def test_what_is_written_reads_back(value: Any) -> None:
         ({"a": {1, 2}}, "at .a: a set has no canonical form"),
     ],
 )
-def test_faults_name_their_place(value: Any, where: str) -> None:
+def test_faults_name_their_position(value: Any, where: str) -> None:
     with pytest.raises(NotCanonical) as raised:
         canonical(value)
     assert str(raised.value).startswith(where)
 
 
-def test_nesting_ends_at_64() -> None:
+def test_nesting_is_limited_to_64() -> None:
     assert parse("[" * 64 + "]" * 64)
     for depth in (65, 100_000):
         with pytest.raises(NotCanonical, match="at most 64 deep"):

@@ -1,4 +1,4 @@
-"""One order per graph, and circles shown whole."""
+"""Topological order and cycles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_ties_are_broken_by_key() -> None:
     assert order({"d": ["b", "c"], "c": ["a"], "b": ["a"], "a": [], "z": []}) == ["a", "b", "c", "d", "z"]
 
 
-def test_a_circle_shows_its_whole_path() -> None:
+def test_cycle_shows_its_path() -> None:
     with pytest.raises(Cycle) as raised:
         order({"a": ["c"], "b": ["a"], "c": ["b"], "x": ["c"]})
     assert raised.value.path == ["a", "b", "c", "a"]
@@ -22,12 +22,12 @@ def test_a_circle_shows_its_whole_path() -> None:
     assert raised.value.path == ["d", "d"]
 
 
-def test_what_is_not_there_is_named() -> None:
+def test_missing_node_is_named() -> None:
     with pytest.raises(InvalidValue, match="`a` depends on `b`, which is not there"):
         order({"a": ["b"]})
 
 
-def test_a_deep_chain_needs_no_deep_stack() -> None:
+def test_deep_chain_does_not_recurse() -> None:
     names = [f"n{number:06}" for number in range(20_000)]
     assert order({name: names[max(at - 1, 0) : at] for at, name in enumerate(names)}) == names
 
@@ -42,7 +42,7 @@ def test_request_fingerprints_ignore_order_and_see_configuration() -> None:
     assert len({request.fingerprint([], config=config) for config in (None, "rate: 0.5", "rate: 0.50")}) == 3
 
 
-def test_signatures_that_do_not_fit_are_refused() -> None:
+def test_invalid_signatures_are_refused() -> None:
     key = b"k" * 32
     signed = presign.sign(key, "POST", "/v1/x/start", 100, "k1")
     assert presign.verify({"k1": key}, "POST", signed, 160).path == "/v1/x/start"

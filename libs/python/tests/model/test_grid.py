@@ -1,4 +1,4 @@
-"""Periods in time zones, told by the same table as in Rust."""
+"""Periods in time zones, with the same table as in Rust."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def seconds(text: str) -> int:
 
 
 def hours_of(zone: str, day: str) -> int:
-    """How many hours of a UTC grid lie in one day of a zone."""
+    """The number of hours of a UTC grid in one day of a zone."""
     days = TimeGrid.read(Grain.DAY, zone, "2000-01-01", "")
     place = days.place(date.fromisoformat(day))
     assert isinstance(place, int)
@@ -34,22 +34,22 @@ def hours_of(zone: str, day: str) -> int:
         ("Europe/Berlin", "2026-10-25", 25),
         ("America/New_York", "2026-03-08", 23),
         ("America/New_York", "2026-11-01", 25),
-        # Midnight itself is left out or comes twice.
+        # Midnight is skipped or occurs twice.
         ("America/Sao_Paulo", "2018-11-04", 23),
         ("America/Havana", "2026-11-01", 25),
     ],
 )
-def test_days_have_as_many_hours_as_their_clocks_say(zone: str, day: str, hours: int) -> None:
+def test_days_have_the_hours_of_their_zone(zone: str, day: str, hours: int) -> None:
     assert hours_of(zone, day) == hours
 
 
-def test_a_day_that_the_zone_skipped_is_no_period() -> None:
+def test_skipped_day_is_not_a_period() -> None:
     days = TimeGrid.read(Grain.DAY, "Pacific/Apia", "2011-12-28", "2012-01-02")
     assert days.place(date(2011, 12, 30)) is Misfit.NEVER_WAS
     assert [days.is_real(place) for place in range(5)] == [True, True, False, True, True]
 
 
-def test_weeks_begin_on_the_first_ones_weekday_and_months_on_the_first() -> None:
+def test_weeks_keep_the_weekday_and_months_begin_on_the_first() -> None:
     weeks = TimeGrid.read(Grain.WEEK, "", "2026-01-05", "")
     assert weeks.value(2) == date(2026, 1, 19)
     assert weeks.place(date(2026, 1, 20)) is Misfit.NOT_A_BEGINNING
@@ -59,7 +59,7 @@ def test_weeks_begin_on_the_first_ones_weekday_and_months_on_the_first() -> None
     assert months.place(date(2027, 2, 2)) is Misfit.NOT_A_BEGINNING
 
 
-def test_a_period_is_over_when_the_next_one_begins() -> None:
+def test_period_ends_when_the_next_begins() -> None:
     days = TimeGrid.read(Grain.DAY, "Europe/Berlin", "2026-01-01", "2026-01-04")
     hours = TimeGrid.read(Grain.HOUR, "", "2026-01-01T00:30:00Z", "")
     for grid, now, over in [
@@ -84,7 +84,7 @@ def test_a_period_is_over_when_the_next_one_begins() -> None:
         (Grain.HOUR, "2026-01-01T00:00:00Z", "2026-01-01T01:00:01Z", 2),
     ],
 )
-def test_an_end_cuts_off_what_begins_at_or_after_it(grain: Grain, start: str, end: str, count: int) -> None:
+def test_end_excludes_periods_that_begin_at_or_after_it(grain: Grain, start: str, end: str, count: int) -> None:
     assert TimeGrid.read(grain, "", start, end).count == count
 
 
@@ -102,7 +102,7 @@ def test_an_end_cuts_off_what_begins_at_or_after_it(grain: Grain, start: str, en
         (Grain.DAY, "", "2026-01-02", "soon", "end"),
     ],
 )
-def test_broken_grids_say_which_field_is_wrong(grain: Grain, zone: str, start: str, end: str, field: str) -> None:
+def test_invalid_grids_name_the_field(grain: Grain, zone: str, start: str, end: str, field: str) -> None:
     with pytest.raises(NoGrid) as raised:
         TimeGrid.read(grain, zone, start, end)
     assert raised.value.field == field
@@ -112,7 +112,7 @@ _ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/Havana", "Asia/Kolkat
 
 
 @given(st.sampled_from(Grain), _ZONES, st.integers(0, 20_000))
-def test_places_and_values_go_round(grain: Grain, zone: str, place: int) -> None:
+def test_places_and_values_round_trip(grain: Grain, zone: str, place: int) -> None:
     start = "2001-02-01T00:00:00Z" if grain is Grain.HOUR else "2001-02-01"
     grid = TimeGrid.read(grain, zone, start, "")
     value, span, next_span = grid.value(place), grid.span(place), grid.span(place + 1)

@@ -1,4 +1,4 @@
-"""Keys have one spelling, and what is refused says why."""
+"""Keys have one spelling, and refusals name the reason."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _PARTITIONS = st.dictionaries(_NAMES, _VALUES, min_size=1, max_size=3).map(Parti
 
 
 @given(_PARTITIONS)
-def test_partitions_read_back(key: PartitionKey) -> None:
+def test_partition_keys_round_trip(key: PartitionKey) -> None:
     assert PartitionKey.parse(str(key)) == key
 
 
 @given(st.from_regex(r"[ab]=[sidbt]:[-+0-9A-Fa-f%TZ:.~,=]{0,12}", fullmatch=True))
-def test_what_is_read_was_canonical(text: str) -> None:
+def test_parsed_keys_are_canonical(text: str) -> None:
     try:
         key = PartitionKey.parse(text)
     except InvalidValue:
@@ -43,7 +43,7 @@ def test_what_is_read_was_canonical(text: str) -> None:
 
 
 @given(st.none() | _PARTITIONS, st.none() | st.integers(0, 2**32 - 1))
-def test_task_keys_read_back(partition: PartitionKey | None, index: int | None) -> None:
+def test_task_keys_round_trip(partition: PartitionKey | None, index: int | None) -> None:
     key = TaskKey(AssetKey("raw", "events"), partition, map_index=index)
     assert TaskKey.parse(str(key)) == key
 
@@ -59,7 +59,7 @@ def test_task_keys_read_back(partition: PartitionKey | None, index: int | None) 
         *("=i:1", "1a=i:1", "a=i:1,", ",a=i:1", " a=i:1", "a=i:1, b=i:2", "_map=i:1", "a\n=i:1"),
     ],
 )
-def test_other_spellings_are_refused(text: str) -> None:
+def test_non_canonical_spellings_are_refused(text: str) -> None:
     with pytest.raises(InvalidValue):
         PartitionKey.parse(text)
 
@@ -76,13 +76,13 @@ def test_other_spellings_are_refused(text: str) -> None:
         ),
     ],
 )
-def test_refusals_say_what_is_wrong_as_rust_does(text: str, sentence: str) -> None:
+def test_refusals_have_the_same_text_as_rust(text: str, sentence: str) -> None:
     with pytest.raises(InvalidValue) as raised:
         PartitionKey.parse(text)
     assert str(raised.value) == sentence
 
 
-def test_values_without_a_text_are_refused_when_built() -> None:
+def test_unrepresentable_values_are_refused() -> None:
     for wrong in (
         datetime(2025, 1, 1),
         datetime(2025, 1, 1, microsecond=5, tzinfo=UTC),
@@ -103,7 +103,7 @@ def test_sizes_are_limited() -> None:
             PartitionKey(wrong)
 
 
-def test_children_carry_their_number_among_the_dimensions() -> None:
+def test_child_keys_contain_the_map_index() -> None:
     child = TaskKey.parse("raw/files[_a=b:true,day=d:2025-01-01]:check").child(3)
     assert str(child) == "raw/files[_a=b:true,_map=i:3,day=d:2025-01-01]:check"
 
@@ -122,13 +122,13 @@ def test_children_carry_their_number_among_the_dimensions() -> None:
         "raw/events[_map=b:true]:check",
     ],
 )
-def test_other_task_keys_are_refused(text: str) -> None:
+def test_invalid_task_keys_are_refused(text: str) -> None:
     with pytest.raises(InvalidValue):
         TaskKey.parse(text)
 
 
 @pytest.mark.parametrize("text", ["raw", "raw.events", "/events", "raw/", "raw/2nd", "Raw/e", "raw/a/b", "raw/a-b"])
-def test_other_asset_keys_are_refused(text: str) -> None:
+def test_invalid_asset_keys_are_refused(text: str) -> None:
     with pytest.raises(InvalidValue):
         AssetKey.parse(text)
 
@@ -148,7 +148,7 @@ def test_ulids_sort_by_time_and_have_one_spelling() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "a#2", "a\n", "manual:x", "sched:x", "k" * 513])
-def test_run_keys_with_a_second_meaning_are_refused(wrong: str) -> None:
+def test_reserved_run_keys_are_refused(wrong: str) -> None:
     with pytest.raises(InvalidValue):
         run_key.check_chosen(wrong)
 

@@ -1,4 +1,4 @@
-"""Who reads which partitions, told by the same table as in Rust."""
+"""Partition mappings, with the same table as in Rust."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def reads(up: Partitioning, down: Partitioning, rules: list[WantedRule], key: st
     return [str(key) for key in keys]
 
 
-def test_times_of_different_grain_correspond_where_they_overlap() -> None:
+def test_different_grains_map_by_overlap() -> None:
     long = reads(HOURS, days("Europe/Berlin"), [], "day=d:2026-10-25")
     assert (len(long), long[0], long[24]) == (25, "hour=t:2026-10-24T22:00:00Z", "hour=t:2026-10-25T22:00:00Z")
     assert len(reads(HOURS, days("Europe/Berlin"), [], "day=d:2026-03-29")) == 23
@@ -54,7 +54,7 @@ def test_times_of_different_grain_correspond_where_they_overlap() -> None:
     assert reads(weeks, days(), [], "day=d:2026-01-02") == []
 
 
-def test_one_goes_with_one_by_the_definitions_alone() -> None:
+def test_one_to_one_depends_on_definitions_only() -> None:
     def one_to_one(up: Partitioning, down: Partitioning | None, *rules: WantedRule) -> bool:
         return declared_mapping.resolve(up, down, list(rules)).is_one_to_one(up, down)
 
@@ -79,7 +79,7 @@ def test_one_goes_with_one_by_the_definitions_alone() -> None:
     assert not one_to_one(REGIONS, days())
 
 
-def test_windows_move_and_widen() -> None:
+def test_windows_shift_and_widen() -> None:
     def window(start: int, end: int, key: str) -> list[str]:
         return reads(days(), days(), [WantedRule("day", "day", declared_mapping.Window(start, end))], key)
 
@@ -90,7 +90,7 @@ def test_windows_move_and_widen() -> None:
     assert window(3, 0, "day=d:2026-01-02") == []
 
 
-def test_the_other_rules() -> None:
+def test_all_latest_and_table_rules() -> None:
     zones = Partitioning([fixed("zone", "e1", "e2", "u1")])
     assert len(reads(zones, REGIONS, [], "region=s:eu")) == 3
     table = [WantedRule("zone", "region", declared_mapping.Table((("eu", ("e1", "e2")),)))]
@@ -104,7 +104,7 @@ def test_the_other_rules() -> None:
     assert len(declared_mapping.resolve(REGIONS, None, []).upstream(REGIONS, None, None, NOW)) == 2
 
 
-def test_every_wrong_rule_is_told() -> None:
+def test_wrong_rules_are_reported() -> None:
     rules = [
         WantedRule("moon", "day", declared_mapping.Identity()),
         WantedRule("day", "moon", declared_mapping.Identity()),
@@ -138,7 +138,7 @@ def test_every_wrong_rule_is_told() -> None:
     st.tuples(st.integers(-3, 2), st.integers(-3, 2)),
     st.integers(0, 199),
 )
-def test_readers_are_exactly_those_that_read(
+def test_downstream_is_the_inverse_of_upstream(
     up_grain: Grain, down_grain: Grain, up_zone: str, down_zone: str, window: tuple[int, int], place: int
 ) -> None:
     def partitioning(grain: Grain, zone: str) -> tuple[Partitioning, TimeGrid]:
@@ -164,7 +164,7 @@ def test_readers_are_exactly_those_that_read(
         assert (key in mapping.upstream(up, down, other, now)) == (other in readers)
 
 
-def test_what_exists_depends_on_the_moment() -> None:
+def test_existing_partitions_depend_on_the_moment() -> None:
     early = moment("2026-01-03T00:00:00Z", tenants=["acme"])
     assert [str(key) for key in days().all(early)] == ["day=d:2026-01-01", "day=d:2026-01-02"]
     with pytest.raises(OutOfRange, match="is not over yet"):
@@ -179,14 +179,14 @@ def test_what_exists_depends_on_the_moment() -> None:
         dynamic.check(PartitionKey(tenant="other"), early)
 
 
-def test_values_that_python_takes_for_equal_are_told_apart() -> None:
+def test_true_and_one_are_different_values() -> None:
     numbers = Partitioning([Dimension("n", Fixed((1, 0)))])
     numbers.check(PartitionKey(n=1), NOW)
     with pytest.raises(InvalidValue, match="`n` has no value `b:true`"):
         numbers.check(PartitionKey(n=True), NOW)
 
 
-def test_stretches_go_from_the_first_to_the_last() -> None:
+def test_ranges_are_inclusive() -> None:
     (day,) = days().dimensions
     assert len(day.between("2026-01-02", "2026-01-04", NOW)) == 3
     assert len(day.between("2026-12-30", "", NOW)) == 2

@@ -1,4 +1,4 @@
-"""Delays as the fold counts them."""
+"""Retry delays as the fold computes them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def policy(backoff: Backoff) -> RetryPolicy:
         (Backoff.CONSTANT, [1_000] * 6),
     ],
 )
-def test_delays_grow_as_they_are_called(backoff: Backoff, delays: list[int]) -> None:
+def test_delays_grow_by_their_kind(backoff: Backoff, delays: list[int]) -> None:
     assert [policy(backoff).full_delay_ms(failures) for failures in range(1, 7)] == delays
 
 
-def test_jitter_reaches_from_half_to_all() -> None:
+def test_jitter_is_between_half_and_all() -> None:
     delays = [policy(Backoff.CONSTANT).delay_ms(1, crockford(bytes([byte] * 16))) for byte in (0, 0x80, 0xFF)]
     assert delays == [500, 750, 999]
 
@@ -62,7 +62,7 @@ def test_failures_end_by_count_category_and_type() -> None:
     st.integers(0, 80),
     st.binary(min_size=16, max_size=16),
 )
-def test_delays_are_bounded_and_never_shrink(
+def test_delays_are_bounded_and_never_decrease(
     backoff: Backoff, initial: int, longest: int, failures: int, raw: bytes
 ) -> None:
     policy = RetryPolicy(backoff=backoff, initial_delay_ms=initial, max_delay_ms=longest)

@@ -1,4 +1,4 @@
-"""Selection expressions, told by the same table as in Rust."""
+"""Selection expressions, with the same table as in Rust."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_every_kind_of_expression(expressions: str, expected: str) -> None:
         ),
     ],
 )
-def test_wrong_expressions_are_told_by_their_place(expressions: list[str], index: int, part: str) -> None:
+def test_wrong_expressions_are_reported_by_index(expressions: list[str], index: int, part: str) -> None:
     with pytest.raises(selection.NoSelection) as raised:
         select(*expressions)
     assert raised.value.index == index
     assert part in str(raised.value)
 
 
-def test_offers_the_nearest_names_first() -> None:
+def test_suggestions_begin_with_the_nearest_name() -> None:
     known = ["raw/orders", "raw/order", "raw/users", "x/y"]
     assert did_you_mean("raw/ordres", known) == "; did you mean `raw/orders` or `raw/order`?"
     assert did_you_mean("something/else", known) == ""

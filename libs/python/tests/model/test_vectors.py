@@ -1,4 +1,4 @@
-"""The golden vectors that Rust and Python both reproduce byte for byte."""
+"""Golden vectors that Rust and Python reproduce byte for byte."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""A worker that kills itself, once, in a step that its environment names: ``python -m tests.worker.dying worker …``
+"""A worker that kills itself once, in the step that its environment names.
 
-``STEP`` is the step and ``DIED`` a file that is there when it has happened. Steps of the child are the user code's.
+``python -m tests.worker.dying worker …``: ``STEP`` is the step and ``DIED`` a file that exists once
+it has happened. User code implements the steps of the child.
 """
 
 from __future__ import annotations

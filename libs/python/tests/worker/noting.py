@@ -1,7 +1,8 @@
-"""A worker that writes down what it is told about signatures: ``python -m tests.worker.noting worker …``
+"""A worker that records its signatures.
 
-Into the folder ``NOTES``: ``envelope``, the last one; ``beats``, a line for each path that it may beat with;
-``refusals``, a line for each reason why a report was refused.
+``python -m tests.worker.noting worker …`` writes into the folder ``NOTES``: ``envelope``, the last
+one; ``beats``, a line for each heartbeat path; ``refusals``, a line for the reason of each refused
+report.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One attempt with real user code, against a server that is made up: its clock runs as fast as a test needs."""
+"""One attempt with real user code against a fake server, whose clock is controlled by the test."""
 
 from __future__ import annotations
 
@@ -134,10 +134,10 @@ def chatty():
 
 
 class Server:
-    """Its clock are the beats it got: what comes with a signature that is too many of them old is refused."""
+    """A fake server. Its clock counts heartbeats: a signature that is too many heartbeats old is refused."""
 
     def __init__(self, lives: int = 1_000_000, go: tuple[int, Path] | None = None) -> None:
-        """``go`` is a file that is made after so many beats."""
+        """``go`` is a file that is created after this many heartbeats."""
         self._lives, self._go = lives, go
         self._beats = 0
         self.calls: list[callback_pb2.CallbackItem] = []
@@ -216,7 +216,7 @@ def carry_out_all(
     meanwhile: Callable[[Attempt], None] | None = None,
     code: CodeCache | None = None,
 ) -> list[callback_pb2.FinishAttemptRequest]:
-    """One after the other, as one worker does."""
+    """Runs envelopes one after the other, like one worker."""
 
     async def story() -> list[callback_pb2.FinishAttemptRequest]:
         children = Children(1)
@@ -246,11 +246,11 @@ def test_f14_an_attempt_outlives_its_signature_ten_times(folder: Path) -> None:
     assert server.refused == []
     assert len(server.of("heartbeat")) >= 25
     assert sum(len(logs.lines) for logs in server.of("logs")) > 0
-    # Should an outage last longer than a signature, this one lets it in again.
+    # The finish path renews signatures after an outage longer than their life.
     assert server.renewals == {given.callbacks.finished}
 
 
-def test_signatures_are_asked_for_as_long_as_the_envelope_says(folder: Path) -> None:
+def test_reports_repeat_the_heartbeat_timeout_of_the_envelope(folder: Path) -> None:
     for heartbeat in (None, Duration(seconds=7, nanos=5)):
         go = folder / f"go-{heartbeat is None}"
         server = Server(go=(2, go))
@@ -262,7 +262,7 @@ def test_signatures_are_asked_for_as_long_as_the_envelope_says(folder: Path) -> 
             assert (call.heartbeat_timeout if call.HasField("heartbeat_timeout") else None) == heartbeat
 
 
-def test_what_was_killed_has_used_something(folder: Path) -> None:
+def test_usage_of_a_killed_attempt_is_reported(folder: Path) -> None:
     server = Server()
     given = envelope("hungry", server)
     given.deadline.FromNanoseconds(time.time_ns() + 2_500_000_000)
@@ -274,7 +274,7 @@ def test_what_was_killed_has_used_something(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("function", ["hungry", "greedy_children"])
-def test_more_memory_than_the_limit_ends_an_attempt(folder: Path, function: str) -> None:
+def test_memory_limit_ends_an_attempt(folder: Path, function: str) -> None:
     server = Server()
     given = envelope(function, server)
     given.resources.memory_bytes = 90_000_000 if function == "hungry" else 300_000_000
@@ -291,8 +291,8 @@ def test_more_memory_than_the_limit_ends_an_attempt(folder: Path, function: str)
 
 
 @pytest.mark.parametrize(("function", "limit"), [("small", 400_000_000), ("sharing", 300_000_000)])
-def test_a_limit_is_about_memory_that_is_there(folder: Path, function: str, limit: int) -> None:
-    """Neither addresses that libraries reserve nor pages that processes share count as much as they seem."""
+def test_memory_limit_ignores_reserved_and_shared_pages(folder: Path, function: str, limit: int) -> None:
+    """Neither reserved addresses nor shared pages count fully."""
     server = Server()
     given = envelope(function, server)
     given.resources.memory_bytes = limit
@@ -300,14 +300,14 @@ def test_a_limit_is_about_memory_that_is_there(folder: Path, function: str, limi
     assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED, finish.error
 
 
-def test_every_report_goes_on_with_the_trace(folder: Path) -> None:
+def test_every_report_carries_the_trace(folder: Path) -> None:
     server = Server()
     given = envelope("talking", server)
     run_attempt(folder, server, given)
     assert {item.trace.traceparent for item in server.calls} == {given.trace.traceparent}
 
 
-def test_the_logger_has_levels_and_fields_and_no_secrets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_records_keep_level_and_fields_without_secrets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()
     given = envelope("talking", server)
@@ -320,7 +320,7 @@ def test_the_logger_has_levels_and_fields_and_no_secrets(folder: Path, monkeypat
     assert dict(said.fields) == {"rows": "3", "where": "***"}
     assert failed.level == callback_pb2.LOG_LEVEL_ERROR
     assert "ZeroDivisionError" in failed.text
-    # A secret over the place where a line is cut, and one over the place where looking at it ends.
+    # One secret crosses the truncation of a line, another the end of the searched part.
     printed, repeated = (line.text for line in lines if line.stream == callback_pb2.LOG_STREAM_STDOUT)
     assert printed == "x" * 16_380 + "***"
     assert set(repeated) == {"*"}
@@ -337,9 +337,7 @@ def printed(server: Server) -> list[str]:
     return [line.text for line in lines if line.stream == callback_pb2.LOG_STREAM_STDOUT]
 
 
-def test_a_secret_that_a_child_remembers_is_taken_out_for_every_task(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remembered_secret_is_redacted_for_every_task(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()
     _, finish = carry_out_all(folder, server, [with_key("connecting", server), envelope("broken_engine", server)])
@@ -348,21 +346,21 @@ def test_a_secret_that_a_child_remembers_is_taken_out_for_every_task(
     assert "hunter2" not in str(server.calls)
 
 
-def test_variables_that_are_secrets_are_no_tasks_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A child that was started before a task named the variable gets no more jobs."""
+def test_secret_variables_are_hidden_from_tasks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A child that was started before a task declared the variable gets no more jobs."""
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()
     curious = envelope("curious", server)
     carry_out_all(folder, server, [curious, with_key("connecting", server), curious])
     before, named, after = (line.split() for line in printed(server))
-    # Nobody knows then that it is one.
+    # At that time the variable is not known to be a secret.
     assert before[1] == "hunter2-long"
     assert named[1] == after[1] == "None"
     assert before[0] != named[0] == after[0]
 
 
-def test_a_traceback_is_cut_when_secrets_are_gone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last 16 KiB begin within the secret."""
+def test_traceback_is_truncated_after_redaction(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last 16 KiB begin inside the secret."""
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()
     config = json.dumps({"chars": 16 * 1024 - len("-long\n")})
@@ -372,7 +370,7 @@ def test_a_traceback_is_cut_when_secrets_are_gone(folder: Path, monkeypatch: pyt
     assert "-long" not in str(finish)
 
 
-def test_no_text_leaves_that_the_server_cannot_store(folder: Path) -> None:
+def test_texts_are_sanitized_before_sending(folder: Path) -> None:
     server = Server()
     finish = run_attempt(folder, server, envelope("odd", server))
     assert finish.error.message.startswith("bro␀ken ")
@@ -383,7 +381,7 @@ def test_no_text_leaves_that_the_server_cannot_store(folder: Path) -> None:
     assert b"\0bro" not in finish.SerializeToString()
 
 
-def test_what_a_check_says_is_text(folder: Path) -> None:
+def test_check_results_are_texts(folder: Path) -> None:
     server = Server()
     given = envelope("odd_checks", server, output_uri=f"file://{folder}/out/")
     for name in ("broken", "strange"):
@@ -394,13 +392,13 @@ def test_what_a_check_says_is_text(folder: Path) -> None:
     assert dict(strange.metadata) == {"k␀": "v␀"}
 
 
-def test_a_skip_that_is_answered_skips(folder: Path) -> None:
+def test_returned_skip_skips(folder: Path) -> None:
     server = Server()
     finish = run_attempt(folder, server, envelope("skipping", server))
     assert (finish.outcome, finish.skip_reason) == (state_pb2.OUTCOME_SKIPPED, "nothing␀new")
 
 
-def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
+def test_log_buffer_is_limited_while_the_server_is_slow(folder: Path) -> None:
     server = Server()
     server.silent = True
     finish = run_attempt(folder, server, envelope("chatty", server))
@@ -412,7 +410,7 @@ def test_lines_wait_for_a_slow_server_only_so_long(folder: Path) -> None:
     assert [batch.sequence for batch in logs] == list(range(1, len(logs) + 1))
 
 
-def test_a_process_that_a_task_left_behind_ends_with_its_attempt(folder: Path) -> None:
+def test_leftover_process_ends_with_its_attempt(folder: Path) -> None:
     server = Server()
     finishes = carry_out_all(folder, server, [envelope("straying", server), envelope("curious", server)])
     assert [finish.outcome for finish in finishes] == [state_pb2.OUTCOME_SUCCEEDED] * 2
@@ -435,7 +433,7 @@ def lives(pid: str) -> bool:
         (lambda attempt: attempt.interrupt(0.0), state_pb2.OUTCOME_INTERRUPTED),
     ],
 )
-def test_f17_what_waits_for_its_code_can_be_cut_short(
+def test_f17_attempt_that_waits_for_code_can_be_cancelled(
     folder: Path, how: Callable[[Attempt], None], outcome: state_pb2.Outcome
 ) -> None:
     server = Server()
@@ -444,7 +442,7 @@ def test_f17_what_waits_for_its_code_can_be_cut_short(
     assert run_attempt(folder, server, given, how).outcome == outcome
 
 
-def test_f05_what_waits_for_its_code_has_a_deadline(folder: Path) -> None:
+def test_f05_attempt_that_waits_for_code_has_a_deadline(folder: Path) -> None:
     server = Server()
     given = envelope("long", server)
     given.code.artifact_digest = "not there"
@@ -463,7 +461,7 @@ def check_that_it_could_not_be_run(finish: callback_pb2.FinishAttemptRequest, wh
     assert not orphans.ours
 
 
-def test_a_disk_that_takes_no_code_is_told(folder: Path) -> None:
+def test_full_disk_during_code_download_is_reported(folder: Path) -> None:
     content = archive({"work.py": CODE.encode()})
     (folder / "file").touch()
 
@@ -477,8 +475,8 @@ def test_a_disk_that_takes_no_code_is_told(folder: Path) -> None:
     check_that_it_could_not_be_run(run_attempt(folder, server, given, code=code), "NotADirectoryError: ")
 
 
-def test_what_could_not_be_run_says_so_in_few_words(folder: Path) -> None:
-    """An outcome that is too large for the ledger would be refused, and the attempt be lost after all."""
+def test_failure_of_the_worker_is_reported_briefly(folder: Path) -> None:
+    """An outcome that is too large for the ledger would be refused, and the attempt would be lost."""
 
     async def download(*_: str) -> bytes:
         raise RuntimeError("no " * 100_000)
@@ -491,7 +489,7 @@ def test_what_could_not_be_run_says_so_in_few_words(folder: Path) -> None:
     assert finish.ByteSize() <= FINISH_BYTES_MAX
 
 
-def test_an_interpreter_that_does_not_start_is_told(folder: Path) -> None:
+def test_interpreter_that_does_not_start_is_reported(folder: Path) -> None:
     locked = "ghost==9.9\n"
     (folder / "code" / "digest" / "requirements.lock").write_text(locked)
     made = folder / "environments" / environments._digest(locked)
@@ -503,13 +501,13 @@ def test_an_interpreter_that_does_not_start_is_told(folder: Path) -> None:
     check_that_it_could_not_be_run(finish, "PermissionError: [Errno 13] Permission denied: ")
 
 
-def test_a_job_that_cannot_be_written_is_told_and_its_child_ends(folder: Path) -> None:
+def test_unencodable_job_is_reported_and_its_child_ends(folder: Path) -> None:
     server = Server()
     finish = run_attempt(folder, server, envelope("small", server, asset_config_json="{"))
     check_that_it_could_not_be_run(finish, "JSONDecodeError: ")
 
 
-def test_what_began_around_the_same_time_is_reported_together() -> None:
+def test_starts_are_reported_together() -> None:
     begun = [1_000.001, 1_000.02, 1_000.05, 1_000.099]
     assert len({next_tick(at) for at in begun}) == 1
     assert next_tick(begun[0]) == pytest.approx(1_000.1)

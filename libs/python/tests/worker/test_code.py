@@ -1,4 +1,4 @@
-"""Code by digest: nothing is unpacked that was not verified, nothing half."""
+"""Code by digest: nothing is unpacked before it is verified, and never partially."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from servo.worker.code import BadCode, CodeCache
 
 
 def get(folder: Path, content: bytes, digest: str = "") -> tuple[Path, int]:
-    """Asks three times at once; the folder, and how often it was downloaded."""
+    """Requests the code three times concurrently; returns the folder and the number of downloads."""
     asked = 0
 
     async def download(workspace: str, digest: str) -> bytes:
@@ -35,7 +35,7 @@ def get(folder: Path, content: bytes, digest: str = "") -> tuple[Path, int]:
     return found, asked
 
 
-def test_it_is_downloaded_once_and_kept_by_digest(tmp_path: Path) -> None:
+def test_code_is_downloaded_once_per_digest(tmp_path: Path) -> None:
     content = archive({"shop/assets.py": b"x = 1\n", "requirements.lock": b""})
     found, asked = get(tmp_path, content)
     assert (found.name, asked) == (hashlib.sha256(content).hexdigest(), 1)
@@ -45,7 +45,7 @@ def test_it_is_downloaded_once_and_kept_by_digest(tmp_path: Path) -> None:
     assert sorted(tmp_path.iterdir()) == sorted([found, other])
 
 
-def test_what_somebody_deleted_is_downloaded_again(tmp_path: Path) -> None:
+def test_deleted_code_is_downloaded_again(tmp_path: Path) -> None:
     content = archive({"a.py": b"x = 1\n"})
 
     async def download(*_: str) -> bytes:
@@ -67,7 +67,7 @@ def test_a_wrong_digest_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../a.py", "/a.py", "x/../../a.py", "..\\a.py"])
-def test_archives_that_lead_out_are_refused(tmp_path: Path, name: str) -> None:
+def test_archives_with_outside_paths_are_refused(tmp_path: Path, name: str) -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as zipped:
         zipped.writestr(name, "x")
@@ -76,6 +76,6 @@ def test_archives_that_lead_out_are_refused(tmp_path: Path, name: str) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:
+def test_non_zip_archive_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadCode, match="is no zip"):
         get(tmp_path, b"hello")

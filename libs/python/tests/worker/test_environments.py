@@ -1,4 +1,4 @@
-"""Environments by requirements: made once, whole or not at all, and with pip's own words when they cannot be."""
+"""Environments by requirements: created once and atomically, with pip's output on failure."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def said(python: str, module: str = "tiny") -> str:
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
 
-def test_what_is_here_already_needs_no_other() -> None:
+def test_satisfied_requirements_need_no_environment() -> None:
     here = f"pytest=={metadata.version('pytest')} --hash=sha256:aa\n"
     assert missing("") == missing(here) == []
     assert missing(f"{here}pytest==1.0\nnot-here==1\n") == ["pytest==1.0", "not-here==1"]
 
 
-def test_two_versions_live_side_by_side(tmp_path: Path, no_index: Path) -> None:
+def test_environments_of_two_versions_coexist(tmp_path: Path, no_index: Path) -> None:
     for version in ("1.0", "2.0"):
         wheel(no_index, "tiny", version)
     old, new = code(tmp_path, "old", "tiny==1.0\n"), code(tmp_path, "new", "tiny==2.0\n")
@@ -60,18 +60,18 @@ def test_two_versions_live_side_by_side(tmp_path: Path, no_index: Path) -> None:
     pythons = get(tmp_path, old, new, same, bare)
     assert [said(python) for python in pythons[:2]] == ["1.0", "2.0"]
     assert (pythons[2], pythons[3]) == (pythons[0], sys.executable)
-    # Another process finds them; nothing is installed again.
+    # Another process finds the environment; nothing is installed again.
     (no_index / "tiny-1.0-py3-none-any.whl").unlink()
     assert get(tmp_path, old) == [pythons[0]]
 
 
-def test_the_lock_wins_over_what_the_worker_has(tmp_path: Path, no_index: Path) -> None:
+def test_locked_version_takes_precedence_over_the_workers(tmp_path: Path, no_index: Path) -> None:
     wheel(no_index, "rich", "0.0.1")
     (python,) = get(tmp_path, code(tmp_path, "own", "rich==0.0.1\n"))
     assert said(python, "rich") == "0.0.1"
 
 
-def test_what_was_left_half_is_made_again(tmp_path: Path, no_index: Path) -> None:
+def test_incomplete_environment_is_recreated(tmp_path: Path, no_index: Path) -> None:
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
     (python,) = get(tmp_path, folder)
@@ -83,7 +83,7 @@ def test_what_was_left_half_is_made_again(tmp_path: Path, no_index: Path) -> Non
 
 
 @pytest.mark.parametrize("deleted", ["", "bin"])
-def test_what_somebody_deleted_is_made_again(tmp_path: Path, no_index: Path, deleted: str) -> None:
+def test_deleted_environment_is_recreated(tmp_path: Path, no_index: Path, deleted: str) -> None:
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
 
@@ -97,7 +97,7 @@ def test_what_somebody_deleted_is_made_again(tmp_path: Path, no_index: Path, del
     assert (before, said(after)) == (after, "1.0")
 
 
-def test_several_processes_make_one(tmp_path: Path, no_index: Path) -> None:
+def test_concurrent_processes_create_one_environment(tmp_path: Path, no_index: Path) -> None:
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
     story = (
@@ -110,13 +110,13 @@ def test_several_processes_make_one(tmp_path: Path, no_index: Path) -> None:
     assert said(python) == "1.0"
 
 
-def test_what_cannot_be_installed_says_why(tmp_path: Path) -> None:
+def test_failed_installation_shows_pips_output(tmp_path: Path) -> None:
     folder = code(tmp_path, "ghost", "ghost==9.9\n")
     with pytest.raises(BadEnvironment, match=r"(?s)cannot be installed here; pip says:.*ghost==9\.9"):
         get(tmp_path, folder)
 
 
-def test_a_network_that_is_away_is_no_fault_of_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_network_failure_is_transient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://user:pa55word@127.0.0.1:1/simple")
     monkeypatch.setenv("PIP_RETRIES", "1")
@@ -125,18 +125,18 @@ def test_a_network_that_is_away_is_no_fault_of_the_code(tmp_path: Path, monkeypa
     assert "pa55word" not in str(told.value)
 
 
-def test_a_full_disk_is_no_fault_of_the_code() -> None:
+def test_full_disk_is_transient() -> None:
     with pytest.raises(EnvironmentUnavailable, match="No space left"):
         environments._refuse("ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device")
 
 
-def test_one_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_installation_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environments, "_INSTALL_SECONDS_MAX", 0.0)
     with pytest.raises(EnvironmentUnavailable, match="were not installed in 0 s"):
         get(tmp_path, code(tmp_path, "ghost", "ghost==9.9\n"))
 
 
-def test_who_is_cut_short_does_not_end_it_for_others(tmp_path: Path, no_index: Path) -> None:
+def test_cancelled_waiter_does_not_stop_the_installation(tmp_path: Path, no_index: Path) -> None:
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
 

@@ -1,4 +1,4 @@
-"""Tasks that do their worst, on a real mesh: each ends as it should, and the worker goes on."""
+"""Hostile tasks on a real mesh: each ends as specified, and the worker continues."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 
 def sleeping(mark: str) -> list[str]:
-    """Processes that still sleep for so long."""
+    """Running processes with this argument."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -119,7 +119,7 @@ def sleeping(mark: str) -> list[str]:
     return found
 
 
-def test_f05_hostile_tasks_end_and_leave_nothing(
+def test_f05_hostile_tasks_end_and_leave_no_processes(
     quick_mesh: Mesh, built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mark = f"{100_000 + os.getpid()}.5"
@@ -140,17 +140,17 @@ def test_f05_hostile_tasks_end_and_leave_nothing(
         assert found["dies"].error.message == "its process was ended by signal SIGABRT"
         assert found["leaves"].error.message == "its process ended with exit code 0"
         assert found["leaves"].error.hint.startswith("look for what ends a process: os._exit")
-        # The children of one that was killed end with it, wherever they went; so do those of one that was done.
+        # All descendants end with a killed or finished task, in any session.
         wait_until(lambda: not sleeping(mark), "no process that a task started is left")
         request = callback_pb2.TailLogsRequest(
             tenant=TENANT, workspace=workspace, run_id=run.run_id, task_id=found["prints"].task_id
         )
         lines = [line for page in client.callback.TailLogs(request) for line in page.lines]
-        # What was printed 100 MB of is kept in part.
+        # Only a part of the 100 MB is stored.
         assert 0 < sum(len(line.text) for line in lines) <= 10_000_000
         assert max(len(line.text) for line in lines) == 16 * 1024
 
-        # The same worker goes on.
+        # The same worker runs further tasks.
         run = client.trigger(Run("fine.*"))
         assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
         listed = scheduler_data_pb2.ListMaterializationsRequest(tenant=TENANT, workspace=workspace)

@@ -1,6 +1,7 @@
-"""F8, F13: workers that are killed in every step. One version is promoted, a checked one; no outcome is lost.
+"""F8, F13: workers that are killed at every step. One checked version is promoted, and no outcome
+is lost.
 
-Tasks write a line ``task_key attempt fencing_token`` into an append-only file whenever user code runs.
+User code appends a line ``task_key attempt fencing_token`` to a file whenever it runs.
 """
 
 from __future__ import annotations
@@ -173,7 +174,7 @@ def versions(client: Client, workspace: str) -> list[materialization_pb2.Materia
 
 
 def check_versions(client: Client, workspace: str, effects: Path, run_ids: list[str]) -> None:
-    """One per task, of a winning attempt, whole, and looked at before."""
+    """One complete, checked version per task, of its winning attempt."""
     tasks = {(run_id, task.task_id): task for run_id in run_ids for task in client.tasks(run_id)}
     checked = set((effects / "checked").read_text().split())
     found = versions(client, workspace)
@@ -197,7 +198,7 @@ def check_effects(effects: Path, run_ids: list[str]) -> None:
         assert not again
 
 
-# What was not reported is done again; what was kept or answered is not.
+# Unreported attempts are repeated; outcomes on disk or answered ones are not.
 @pytest.mark.parametrize(
     ("step", "attempts"),
     [
@@ -223,7 +224,7 @@ def test_f13_a_worker_is_killed_in_each_step(
         assert (effects / "died").exists()
         with worker(quick_mesh, workspace, effects, "state") as second:
             assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
-            # What the first one left is answered, too.
+            # The outcome that the first worker left is answered as well.
             outcomes = effects / "state/outcomes"
             wait_until(lambda: not any(file.stat().st_size for file in outcomes.iterdir()), "all outcomes are reported")
             second.send_signal(signal.SIGTERM)
@@ -246,7 +247,8 @@ def test_chaos_workers_are_killed_at_random(quick_mesh: Mesh, built: Built, effe
             if kill % 3 == 0:
                 run_ids.append(client.trigger(Run("storm.*", partitions=AllPartitions())).run_id)
             with worker(quick_mesh, workspace, effects, f"state-{kill % 2}") as victim:
-                # Not a wait for anything: when it dies is what chance decides, its start included.
+                # Not a wait for a condition: the random time decides when the worker dies, possibly
+                # during its start.
                 time.sleep(chance.uniform(0.2, 3.0))
                 victim.kill()
         with worker(quick_mesh, workspace, effects, "state-0"), worker(quick_mesh, workspace, effects, "state-1"):

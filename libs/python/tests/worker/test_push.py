@@ -1,4 +1,4 @@
-"""Envelopes that are pushed over HTTP: taken at once, asked about, carried out once."""
+"""Envelopes that are pushed over HTTP: accepted at once, run after the server agrees, run once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEY = b"the worker's"
 
 
 class Server:
-    """Registers everybody; says yes, no or nothing to who asks whether to start."""
+    """A fake server: registers every worker, and accepts, refuses or ignores starts."""
 
     def __init__(self) -> None:
         self.asked: list[callback_pb2.StartAttemptRequest] = []
@@ -63,7 +63,7 @@ class Door:
         self.tls: ssl.SSLContext | None = None
 
     async def say(self, *raw: bytes) -> list[int]:
-        """Over one connection; the status of each answer."""
+        """Sends requests over one connection; returns the status of each response."""
         reader, writer = await asyncio.open_connection("127.0.0.1", await self.push.listening(), ssl=self.tls)
         found = []
         for each in raw:
@@ -115,7 +115,7 @@ def with_door(
     asyncio.run(story())
 
 
-def test_f06_an_envelope_is_taken_once(tmp_path: Path) -> None:
+def test_f06_repeated_envelope_is_accepted_once(tmp_path: Path) -> None:
     async def use(door: Door) -> None:
         twice = [posted(envelope("A")), posted(envelope("A"))]
         assert await door.say(*twice) == [202, 202]
@@ -124,21 +124,21 @@ def test_f06_an_envelope_is_taken_once(tmp_path: Path) -> None:
         await wait_until_async(lambda: door.server.presigned == ["/A/start"], "the worker asked to start A")
         assert door.server.asked[0].mode == event_execution_pb2.DISPATCH_MODE_PUSH
         assert await door.post(envelope("B")) == 202
-        # Two are all it has room for; the queue comes again.
+        # It has two slots; the queue will push again.
         assert await door.post(envelope("C")) == 429
         door.server.may_answer.set()
-        # They are somebody else's: nothing runs, and there is room.
+        # Another worker got the attempts: nothing runs, and the slots are free.
         await wait_until_async(lambda: not door.slots.running, "no attempt runs")
         assert await door.post(envelope("C")) == 202
 
     with_door(tmp_path, use)
 
 
-def test_f07_who_pushes_does_not_wait_for_work(tmp_path: Path) -> None:
+def test_f07_push_is_answered_before_the_attempt_runs(tmp_path: Path) -> None:
     async def use(door: Door) -> None:
         door.server.away = 1
         assert await door.post(envelope("A")) == 202
-        # The question is put again while nobody answers it.
+        # The request is repeated while the server does not answer.
         await wait_until_async(lambda: len(door.server.asked) == 2, "the worker asked again")
 
     with_door(tmp_path, use)
@@ -159,7 +159,7 @@ def test_f07_who_pushes_does_not_wait_for_work(tmp_path: Path) -> None:
         (posted(envelope("A", b"another's")), 401),
     ],
 )
-def test_what_is_no_envelope_for_us_is_refused(tmp_path: Path, said: bytes, status: int) -> None:
+def test_invalid_pushes_are_refused(tmp_path: Path, said: bytes, status: int) -> None:
     async def use(door: Door) -> None:
         assert await door.say(said) == [status]
         assert not door.slots.running
@@ -167,14 +167,14 @@ def test_what_is_no_envelope_for_us_is_refused(tmp_path: Path, said: bytes, stat
     with_door(tmp_path, use)
 
 
-def test_before_it_is_registered_and_after_it_leaves_nothing_is_taken(tmp_path: Path) -> None:
+def test_unregistered_and_draining_worker_refuses_pushes(tmp_path: Path) -> None:
     async def before(door: Door) -> None:
         assert await door.post(envelope("A")) == 503
 
     async def after(door: Door) -> None:
         assert await door.post(envelope("A")) == 202
         door.slots.shutdown.begin()
-        # It still answers while what it has ends.
+        # It still answers while attempts finish.
         assert await door.post(envelope("B")) == 503
 
     with_door(tmp_path, before, registered=False)
@@ -192,7 +192,7 @@ def test_settings_come_from_the_environment() -> None:
 
 
 @pytest.mark.mesh
-def test_it_speaks_tls(tmp_path: Path, mesh: Mesh) -> None:
+def test_push_listener_supports_tls(tmp_path: Path, mesh: Mesh) -> None:
     async def use(door: Door) -> None:
         door.tls = ssl.create_default_context(cafile=str(mesh.ca_file))
         door.tls.check_hostname = False
@@ -214,7 +214,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture
 def pushed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers that are started listen at a free port."""
+    """Workers that are started listen on a free port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     monkeypatch.setenv("SERVO_PUSH_URL", f"http://127.0.0.1:{port}/push")
@@ -223,7 +223,7 @@ def pushed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.mesh
 @pytest.mark.usefixtures("pushed")
-def test_a_project_is_run_by_pushes(mesh: Mesh, built: Built, tmp_path: Path) -> None:
+def test_project_runs_in_push_mode(mesh: Mesh, built: Built, tmp_path: Path) -> None:
     effects = tmp_path / "effects"
     with mesh.client("push-ok") as client, working(mesh, "push-ok", effects) as process:
         run = deployed(client, built).trigger(Run("ok.*"))
@@ -234,12 +234,12 @@ def test_a_project_is_run_by_pushes(mesh: Mesh, built: Built, tmp_path: Path) ->
             "ok/flaky 1 1",
             "ok/flaky 2 2",
         ]
-        # What is mapped has no attempt of its own.
+        # A mapped task has no attempt of its own.
         for task in (task for task in client.tasks(run.run_id) if task.attempt):
             asked = scheduler_runs_pb2.GetTaskRequest(
                 tenant=TENANT, workspace="push-ok", run_id=run.run_id, task_id=task.task_id
             )
-            # Only what is pushed is dispatched before it runs.
+            # Only pushed attempts are in state DISPATCHED before they run.
             states = [change.to_state for change in client.scheduler.GetTask(asked).history]
             assert states[-1] == state_pb2.TASK_STATE_SUCCEEDED
             assert state_pb2.TASK_STATE_DISPATCHED in states
@@ -249,11 +249,11 @@ def test_a_project_is_run_by_pushes(mesh: Mesh, built: Built, tmp_path: Path) ->
 
 @pytest.mark.mesh
 @pytest.mark.usefixtures("pushed")
-def test_f17_a_cancel_reaches_what_was_pushed(quick_mesh: Mesh, built: Built, tmp_path: Path) -> None:
+def test_f17_cancel_reaches_a_pushed_attempt(quick_mesh: Mesh, built: Built, tmp_path: Path) -> None:
     effects = tmp_path / "effects"
     with quick_mesh.client("push-cancel") as client, working(quick_mesh, "push-cancel", effects):
         run = deployed(client, built).trigger(Run("slow.*"))
         until_written(effects)
-        # There is no stream: the worker learns it from its heartbeat.
+        # There is no stream, so the worker learns it from a heartbeat response.
         client.cancel(run.run_id)
         assert client.wait(run.run_id).state == state_pb2.RUN_STATE_CANCELLED

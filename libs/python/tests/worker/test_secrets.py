@@ -1,4 +1,4 @@
-"""Secrets are read in the worker, and leave it in no shape."""
+"""Secrets are read in the worker and redacted in everything that leaves it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
         yield running
 
 
-def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HERE", "value")
     assert read(ref()) == {"k": "value"}
     with pytest.raises(SecretNotFound, match="the secret `k` is missing: set MISSING where the worker runs"):
@@ -55,7 +55,7 @@ def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         read(ref(provider="vault"))
 
 
-def test_from_secret_manager(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_read_from_secret_manager(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HERE", "value")
     cloud.secrets = {f"{KEY}/versions/latest": b"new", f"{KEY}/versions/3": "öld".encode()}
     gcp = "gcp-secret-manager"
@@ -65,7 +65,7 @@ def test_from_secret_manager(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> 
     assert sum("computeMetadata" in call for call in cloud.calls) == 1
 
 
-def test_what_secret_manager_refuses_and_what_it_cannot_answer(cloud: Google) -> None:
+def test_secret_manager_refusals_and_outages_raise_different_errors(cloud: Google) -> None:
     gcp = "gcp-secret-manager"
     with pytest.raises(SecretNotFound, match=r"the secret `k` cannot be read at .*not found.*let the worker's account"):
         read(ref("k", gcp, KEY))
@@ -78,33 +78,33 @@ def test_what_secret_manager_refuses_and_what_it_cannot_answer(cloud: Google) ->
         read(ref("k", gcp, KEY))
 
 
-def test_without_credentials_the_remedy_is_named(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_google_credentials_name_the_remedy(cloud: Google, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cloud
     monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:1")
     with pytest.raises(SecretUnavailable, match="GOOGLE_APPLICATION_CREDENTIALS"):
         read(ref("k", "gcp-secret-manager", KEY))
 
 
-def test_the_longest_is_taken_out_first() -> None:
+def test_longest_secret_is_redacted_first() -> None:
     redact = Redactor({"a": "hunter2", "b": "hunter2-long", "c": "ab"})
     assert redact("hunter2-long hunter2 ab") == "*** *** ab"
     assert Redactor()("anything") == "anything"
 
 
-def test_short_secrets_and_short_lines_of_long_ones_are_taken_out() -> None:
-    """A secret of three characters, and lines of four; what is shorter stands in ordinary words."""
+def test_secrets_and_lines_above_the_minimum_length_are_redacted() -> None:
+    """Secrets of three characters and lines of four; shorter ones occur in ordinary words."""
     assert Redactor({"pin": "a1b"})("the pin is a1b") == "the pin is ***"
     redact = Redactor({"lines": "user\npa55\nabc\n"})
     assert redact("user, pa55 and abc") == "***, *** and abc"
     assert redact(json.dumps("user\npa55\nabc\n")) == '"***"'
 
 
-def test_a_secret_with_what_cannot_be_sent_is_taken_out() -> None:
+def test_secret_with_unsendable_characters_is_redacted() -> None:
     assert Redactor({"k": "se\0cret"})("it is se\0cret\0") == "it is ***␀"
 
 
 @pytest.mark.parametrize("secret", ["hunter2-long", PEM, ODD, "a.*b(c)"])
-def test_every_shape_is_taken_out(secret: str) -> None:
+def test_every_encoding_of_a_secret_is_redacted(secret: str) -> None:
     redact = Redactor({"k": secret})
     raw = secret.encode()
     shapes = [
@@ -128,7 +128,7 @@ def answer(**more: Any) -> dict[str, Any]:
     return {"usage": {"cpu_ms": 1}, "checks": [], "gating": "ALLOW", "blocking": "", "items": None, **more}
 
 
-def test_outcomes_hold_none() -> None:
+def test_outcomes_contain_no_secrets() -> None:
     redact = Redactor({"k": "hunter2"})
     error = {"category": "USER_CODE", "message": "bad hunter2", "traceback": "… hunter2 …", "retriable": False}
     check = {
@@ -152,7 +152,7 @@ def test_outcomes_hold_none() -> None:
 
 
 def test_an_item_with_a_secret_fails_the_task() -> None:
-    """Stars in its place would be another item."""
+    """Redacting it would change the item."""
     told = answer(outcome="succeeded", items=['"hunter2"', '"b"'], outputs=[{"asset_key": "n/a"}])
     finish = finish_of(told, Redactor(), Redactor({"k": "hunter2"}))
     add_outputs(finish, told, "", [])
@@ -161,31 +161,31 @@ def test_an_item_with_a_secret_fails_the_task() -> None:
     assert "hunter2" not in str(finish)
 
 
-def test_an_item_that_is_the_secret_of_another_task_is_an_item() -> None:
+def test_item_equal_to_another_tasks_secret_is_kept() -> None:
     told = answer(outcome="succeeded", items=['"eu-west"'])
     finish = finish_of(told, Redactor({"k": "eu-west"}), Redactor())
     assert (finish.outcome, list(finish.items.items_json)) == (state_pb2.OUTCOME_SUCCEEDED, ['"eu-west"'])
 
 
-def test_a_redactor_learns_and_still_takes_out_the_longest_first() -> None:
+def test_learned_secrets_are_redacted_longest_first() -> None:
     redact = Redactor({"a": "hunter2"})
     redact.learn({"b": "hunter2-long", "c": "correct horse"})
     redact.learn({"a": "hunter2"})
     assert redact("hunter2-long, hunter2 and correct horse") == "***, *** and ***"
 
 
-def test_what_was_read_longest_ago_is_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_least_recently_read_secrets_are_dropped_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "_SECRETS_MAX", 3)
     redact = Redactor()
     for secret in ("first", "second", "third", "first", "fourth"):
         redact.learn({"k": secret})
     assert redact("first second third fourth") == "*** second *** ***"
-    # All that one task reads is known while it runs.
+    # All secrets of one task are known while it runs.
     redact.learn({str(number): f"of {number} many" for number in range(5)})
     assert redact("first, of 0 many, of 4 many") == "first, ***, ***"
 
 
-def test_large_secrets_take_only_so_much_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_large_secrets_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(redaction, "_SHAPES_CHARS_MAX", 100_000)
     redact = Redactor()
     for number in range(100):
@@ -194,25 +194,25 @@ def test_large_secrets_take_only_so_much_memory(monkeypatch: pytest.MonkeyPatch)
     assert redact("99" + "x" * 10_000) == "***"
 
 
-def test_a_large_secret_takes_nothing_from_lines_that_do_not_begin_it() -> None:
+def test_truncated_lines_keep_text_that_cannot_begin_a_secret() -> None:
     redact = Redactor({"large": "Z" + "xy/" * 20_000, "k": "hunter2", "l": "hunter2-long"})
     assert redact.cut_off("a" * 30_000) == "a" * 29_997
     assert redact.cut_off("a" * 30_000 + "Z" + "xy/" * 5_000) == ""
-    # Of what is left of the longer one when the shorter one is taken out, too.
+    # Also in the rest of the longer secret once the shorter one is redacted.
     assert set(redact.cut_off("a" * 100 + "hunter2-lo")) == {"a"}
 
 
-def test_secrets_of_all_tasks_are_known_and_their_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_and_variables_of_all_tasks_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HERE", "THERE"):
         monkeypatch.setenv(name, f"value {name}")
     secrets = Secrets()
 
     async def story() -> None:
         assert await secrets.read([ref("a", path="HERE")]) == {"a": "value HERE"}
-        # What comes before one that is missing was read.
+        # Secrets before the missing one have been read.
         with pytest.raises(SecretNotFound, match="set MISSING"):
             await secrets.read([ref("b", path="THERE"), ref("c", path="MISSING")])
-        # No process works without.
+        # Processes need this variable.
         assert await secrets.read([ref("p", path="PATH")]) == {"p": os.environ["PATH"]}
 
     asyncio.run(story())

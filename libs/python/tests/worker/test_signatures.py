@@ -1,4 +1,4 @@
-"""F14: attempts on a real mesh that outlive their signatures, and that an outage leaves with none that counts."""
+"""F14: attempts on a real mesh that outlive their signatures, also in an outage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .test_worker import deployed
 pytestmark = pytest.mark.mesh
 
 LIVES = 10 if os.environ.get("SERVO_FULL") else 3
-# The asset's heartbeat timeout and twice the mesh's grace.
+# The asset's heartbeat timeout plus twice the mesh's grace.
 LIFE_SECONDS = 4
 
 CODE = """
@@ -92,7 +92,7 @@ def succeeded_at_once(client: Client, run_id: str) -> run_pb2.Task:
 
 
 def check_log(client: Client, workspace: str, run_id: str) -> None:
-    """Every line came, once, in its order."""
+    """Every line arrived once and in order."""
     request = callback_pb2.TailLogsRequest(tenant=TENANT, workspace=workspace, run_id=run_id)
     texts = [line.text for page in client.callback.TailLogs(request) for line in page.lines]
     assert texts == [str(number) for number in range(len(texts))]
@@ -125,23 +125,23 @@ def test_f14_a_task_outlives_its_signatures_several_times(forgetful_mesh: Mesh, 
         life = presign.read(first).expires - task.start_time.seconds
         assert life <= LIFE_SECONDS
         assert task.end_time.seconds - task.start_time.seconds >= LIVES * life
-        # Renewed ones live no longer: of those that it began with none counts at its end.
+        # Renewed signatures do not live longer: none of the first ones is valid at the end.
         ended_with = [path for path in renewed if presign.read(path).expires >= task.end_time.seconds]
         assert 0 < len(ended_with) < len(renewed) / 2
         check_expired(client, tmp_path, first)
         check_expired(client, tmp_path, renewed[0])
 
 
-def test_f14_an_attempt_beats_again_after_an_outage_that_its_signature_did_not_outlive(
+def test_f14_heartbeats_resume_after_an_outage_longer_than_the_signature(
     forgetful_mesh: Mesh, built: Built, tmp_path: Path
 ) -> None:
     workspace, go = "way-back", tmp_path / "go"
     with forgetful_mesh.client(workspace) as client, working(forgetful_mesh, workspace, tmp_path):
         run = deployed(client, built).trigger(Run("long/waiting", config={"go": str(go)}))
-        # The envelope's path, that of the start and that of a beat.
+        # The paths of the envelope, of the start and of a heartbeat.
         wait_until(lambda: len(lines_in(tmp_path, "beats")) >= 3, "the attempt has sent a heartbeat")
         with forgetful_mesh.stopped("callback"):
-            # A signature expires at a time of the wall clock, which is what is waited for.
+            # Signatures expire by the wall clock.
             wait_until(
                 lambda: time.time() >= presign.read(lines_in(tmp_path, "beats")[-1]).expires + 1,
                 "the last signature has expired",
@@ -157,5 +157,6 @@ def test_f14_an_attempt_beats_again_after_an_outage_that_its_signature_did_not_o
         go.touch()
         succeeded_at_once(client, run.run_id)
         check_log(client, workspace, run.run_id)
-    # Those alone that had lain there meanwhile; each was let in the second time.
+    # Only reports that waited during the outage were refused, and each was accepted at the second
+    # try.
     assert set(lines_in(tmp_path, "refusals")) == {"ERROR_REASON_SIGNATURE_EXPIRED"}

@@ -1,4 +1,4 @@
-"""An outcome is never too large for the ledger, and never loses more than it must."""
+"""Outcomes always fit into the ledger and lose no more than necessary."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from servo.worker.truncate import FINISH_BYTES_MAX, truncate
 
 
 def finish(inputs: int = 0, checks: int = 0, traceback: int = 0, items: int = 0) -> callback_pb2.FinishAttemptRequest:
-    """Sizes in bytes, about."""
+    """Approximate sizes in bytes."""
     read = [materialization_pb2.InputVersion(asset_key="n/a", materialization_id="M" * 26)] * (inputs // 33)
     made = callback_pb2.FinishAttemptRequest(
         outcome=state_pb2.OUTCOME_SUCCEEDED,
@@ -22,12 +22,12 @@ def finish(inputs: int = 0, checks: int = 0, traceback: int = 0, items: int = 0)
     return made
 
 
-def test_what_fits_stays_as_it_is() -> None:
+def test_small_outcome_is_unchanged() -> None:
     given = finish(inputs=10_000, checks=10_000, traceback=10_000, items=10_000)
     assert truncate(finish(inputs=10_000, checks=10_000, traceback=10_000, items=10_000)) == given
 
 
-def test_what_is_told_elsewhere_goes_first() -> None:
+def test_redundant_parts_are_dropped_first() -> None:
     made = truncate(finish(inputs=100_000, checks=10_000))
     assert (len(made.outputs[0].inputs), made.checks[0].actual, made.outputs[0].uri) == (0, "a" * 1000, "file:///b/")
     made = truncate(finish(checks=100_000, traceback=10_000))
@@ -38,7 +38,7 @@ def test_what_is_told_elsewhere_goes_first() -> None:
     assert (made.error.message, made.error.traceback) == ("broken", "")
 
 
-def test_items_that_do_not_fit_are_a_failure_that_says_so() -> None:
+def test_oversized_items_fail_with_a_reason() -> None:
     made = truncate(finish(items=100_000))
     assert (made.outcome, made.error.category) == (state_pb2.OUTCOME_FAILED, state_pb2.ERROR_CATEGORY_USER_CODE)
     assert "yield fewer or smaller items" in made.error.message

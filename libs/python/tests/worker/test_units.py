@@ -1,4 +1,4 @@
-"""The worker's small parts."""
+"""Unit tests of the worker's modules."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def test_only_envelopes_for_this_worker_are_opened() -> None:
     assert open_envelope(b"key", forged) is None
 
 
-def test_f06_an_attempt_is_run_once() -> None:
+def test_f06_repeated_attempt_is_recognized() -> None:
     seen = SeenAttempts()
     assert [seen.is_new(attempt) for attempt in ("a", "b", "a")] == [True, True, False]
 
 
-def test_outcomes_outlive_the_process(tmp_path: Path) -> None:
+def test_outcomes_survive_the_process(tmp_path: Path) -> None:
     item = callback_pb2.CallbackItem(presigned="/x")
     item.finish.attempt_id = "A"
     spool = Spool(tmp_path)
@@ -68,11 +68,11 @@ def test_outcomes_outlive_the_process(tmp_path: Path) -> None:
         file.write(b"\0\0\0\x09cut off")
     (tmp_path / "B.outcomes").write_bytes(b"\xff\xff")
     assert list(Spool(tmp_path).left()) == [(path, [item, item, item])]
-    # What a crash cut off is gone.
+    # The record that a crash cut off is gone.
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_answered_outcomes_leave_nothing_behind(tmp_path: Path) -> None:
+def test_answered_outcomes_leave_no_files(tmp_path: Path) -> None:
     item = callback_pb2.CallbackItem(presigned="/" + "x" * 300_000)
     spool = Spool(tmp_path)
     full, current = spool.keep([item]), spool.keep([item])
@@ -80,7 +80,7 @@ def test_answered_outcomes_leave_nothing_behind(tmp_path: Path) -> None:
     spool.forget(full)
     spool.forget(current)
     assert list(tmp_path.iterdir()) == [current]
-    # It is used again, and read no more than what was put there since.
+    # The file is reused and contains only the new outcomes.
     assert spool.keep([callback_pb2.CallbackItem(presigned="/y")]) == current
     assert [items for _, items in Spool(tmp_path).left()] == [[callback_pb2.CallbackItem(presigned="/y")]]
     spool.forget(current)
@@ -88,9 +88,7 @@ def test_answered_outcomes_leave_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_is_full_for_a_while_hides_no_later_outcome(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_temporarily_full_disk_does_not_hide_later_outcomes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (callback_pb2.CallbackItem(presigned=name) for name in ("/first", "/second"))
     spool = Spool(tmp_path)
     path = spool.keep([first])
@@ -109,7 +107,7 @@ def test_a_disk_that_is_full_for_a_while_hides_no_later_outcome(
     assert list(Spool(tmp_path).left()) == [(path, [first, second])]
 
 
-def test_what_cannot_be_taken_back_has_nothing_behind_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_with_a_partial_record_is_not_extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     item = callback_pb2.CallbackItem(presigned="/x")
 
     def refused(*_: object) -> int:
@@ -129,13 +127,13 @@ def test_what_cannot_be_taken_back_has_nothing_behind_it(tmp_path: Path, monkeyp
     ("text", "sent"),
     [("a\0b", "a␀b"), ("a\ud800b\udfff", "a\ufffdb\ufffd"), ("wörd \U0001f389", "wörd \U0001f389"), ("", "")],
 )
-def test_texts_are_made_such_that_every_store_takes_them(text: str, sent: str) -> None:
+def test_texts_are_sanitized(text: str, sent: str) -> None:
     assert plain(text) == Redactor()(text) == sent
     assert failed("INPUT", text).error.message == sent
 
 
-def test_outcomes_of_the_last_moment_are_on_disk(tmp_path: Path) -> None:
-    """More than are written at once; some may stand there twice."""
+def test_last_outcomes_are_written_on_shutdown(tmp_path: Path) -> None:
+    """More than one batch; some may be written twice."""
     attempts = {str(number) for number in range(600)}
 
     async def leave() -> None:
@@ -153,7 +151,7 @@ def test_outcomes_of_the_last_moment_are_on_disk(tmp_path: Path) -> None:
 
 
 class Refusing(callback_pb2_grpc.CallbackServiceServicer):
-    """A server of a later time: it refuses for a reason that we have not heard of."""
+    """A newer server that refuses with an unknown reason."""
 
     async def StreamCallbacks(  # noqa: N802
         self, requests: AsyncIterator[callback_pb2.StreamCallbacksRequest], _: Any
@@ -184,7 +182,7 @@ def with_reports(
     asyncio.run(serve())
 
 
-def test_a_reason_that_nobody_knows_here_ends_no_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_refusal_reason_does_not_stop_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     refused: list[str] = []
 
     async def story(reports: Reports) -> None:
@@ -193,7 +191,7 @@ def test_a_reason_that_nobody_knows_here_ends_no_reports(tmp_path: Path, caplog:
             reports.send(item, lambda to_job: refused.append(to_job.refusal.message))
             assert await reports.all_answered(10)
 
-    # It has no other methods, and nobody calls them.
+    # Other methods are never called.
     with_reports(tmp_path, Refusing(), story)  # type: ignore[abstract]
     assert refused == ["not on a Sunday"] * 2
     assert "a report was refused: reason 999: not on a Sunday" in caplog.text
@@ -201,7 +199,7 @@ def test_a_reason_that_nobody_knows_here_ends_no_reports(tmp_path: Path, caplog:
 
 
 class Forgetful(callback_pb2_grpc.CallbackServiceServicer):
-    """Every signature has expired; with a renewal that it knows a call is let in."""
+    """Every signature has expired; a call with a known renewal is accepted."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
@@ -232,7 +230,7 @@ class Forgetful(callback_pb2_grpc.CallbackServiceServicer):
         ("finish", "/good", "refusal", [""]),
     ],
 )
-def test_f14_what_an_outage_outlived_is_sent_once_more_with_a_renewal(
+def test_f14_expired_report_is_repeated_with_a_renewal(
     tmp_path: Path, call: str, renewal: str, answer: str, renewals: list[str]
 ) -> None:
     to_job: list[str | None] = []
@@ -248,7 +246,7 @@ def test_f14_what_an_outage_outlived_is_sent_once_more_with_a_renewal(
     assert server.calls == [(call, shown) for shown in renewals]
 
 
-def test_who_beats_often_comes_back_soon(tmp_path: Path) -> None:
+def test_reconnect_pause_stays_below_the_heartbeat_interval(tmp_path: Path) -> None:
     async def story() -> None:
         client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
         reports = Reports(client, "t", Spool(tmp_path))
@@ -264,22 +262,22 @@ def test_who_beats_often_comes_back_soon(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_a_worker_that_cannot_report_ends(tmp_path: Path) -> None:
-    """Rather than take tasks whose outcomes nobody hears of."""
+def test_worker_that_cannot_report_ends(tmp_path: Path) -> None:
+    """It must not take tasks whose outcomes it cannot report."""
     folder = tmp_path / "outcomes" / "1.outcomes"
     folder.mkdir(parents=True)
 
     async def story() -> None:
-        # Nobody is there, which alone is no reason to end.
+        # An unreachable server alone is not a reason to end.
         client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
-        # Without becoming the one whom processes of strangers come to.
+        # Does not become the reaper of the test's processes.
         await asyncio.wait_for(Worker(client, WorkerConfig("t", tmp_path))._work(), 30)
 
     with pytest.raises(ReportingFailed, match=r"cannot report any more .IsADirectoryError.*1\.outcomes.*stay in"):
         asyncio.run(story())
 
 
-def test_loops_that_need_each_other_end_together() -> None:
+def test_dependent_loops_end_together() -> None:
     ended: list[str] = []
 
     async def lasts() -> None:
@@ -298,8 +296,8 @@ def test_loops_that_need_each_other_end_together() -> None:
     assert ended == ["lasts"]
 
 
-def test_a_stream_that_broke_takes_no_word_of_the_next(tmp_path: Path) -> None:
-    """gRPC goes on asking for what to send on a stream that failed by itself."""
+def test_broken_stream_takes_no_reports_of_the_next(tmp_path: Path) -> None:
+    """gRPC keeps requesting messages for a stream that failed."""
 
     async def story() -> None:
         client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
@@ -325,7 +323,7 @@ def test_a_stream_that_broke_takes_no_word_of_the_next(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("grace", "finish", "end"), [(40.0, 25.0, 30.0), (4.0, 2.0, 3.0), (0.0, 0.0, 0.0)])
-def test_leaving_keeps_time_for_ending_and_telling(grace: float, finish: float, end: float) -> None:
+def test_shutdown_reserves_time_for_killing_and_reporting(grace: float, finish: float, end: float) -> None:
     async def story() -> None:
         shutdown = Shutdown(grace, kill_grace=5.0)
         shutdown.begin()
@@ -348,7 +346,7 @@ def lines(*pieces: bytes) -> list[str]:
     return found
 
 
-def test_lines_are_read_whole_cut_and_in_any_encoding() -> None:
+def test_lines_are_split_truncated_and_decoded() -> None:
     assert lines(b"a\nb", b"c\r\n", b"\n", b"end") == ["a", "bc", "", "end"]
     assert lines(b"\xff\xfe\n") == ["\ufffd\ufffd"]
     assert [len(line) for line in lines(b"x" * 100_000, b"y" * 100_000, b"\nshort\n")] == [32_768, 5]
@@ -371,7 +369,7 @@ def holds(value: object) -> bool:
         Check("holds", checks.Code(holds), "warning"),
     ],
 )
-def test_a_check_reaches_the_child_as_it_was_defined(check: Check) -> None:
+def test_check_round_trips_to_the_child(check: Check) -> None:
     sent = to_job(definition(check, EntryPoints(importable=True)))
     found = read(json.loads(json.dumps(sent)))
     assert (found.name, found.spec) == (check.name, check.spec)
@@ -392,7 +390,7 @@ def test_log_batches_are_small_enough_for_the_server() -> None:
     assert [batch.dropped_lines for batch in batches] == [1] + [0] * (len(batches) - 1)
 
 
-def test_lines_that_nobody_takes_are_counted() -> None:
+def test_dropped_lines_are_counted() -> None:
     kept = LogBuffer()
     while not kept.full:
         kept.add(callback_pb2.LogLine(text="x" * 16_000))

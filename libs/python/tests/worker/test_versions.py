@@ -1,4 +1,4 @@
-"""Two versions of a project on one worker at the same time, each with the packages it is locked to."""
+"""Two versions of a project on one worker at the same time, each with its locked packages."""
 
 from __future__ import annotations
 

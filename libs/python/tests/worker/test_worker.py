@@ -1,4 +1,4 @@
-"""The worker as a process, on a real mesh, with a project that was built and deployed."""
+"""The worker process on a real mesh, with a project that was built and deployed."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_a_project_is_built_deployed_and_run(mesh: Mesh, built: Built, effects: 
     assert list((effects.with_name("state") / "outcomes").iterdir()) == []
 
 
-def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built: Built, effects: Path) -> None:
+def test_failures_skips_checks_and_timeouts_are_reported(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-bad") as client, working(mesh, "work-bad", effects, "--slots", "4"):
         run = deployed(client, built).trigger(Run("bad.*"))
         ended = client.wait(run.run_id)
@@ -243,7 +243,7 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
         broken = found["bad/broken:materialize"].error
         assert (broken.type, broken.location.rpartition("/")[2]) == ("KeyError", f"workshop.py:{line_of('ghost')}")
         assert found["bad/odd:materialize"].error.message == "a nul ␀ and half a pair ?"
-        # The worker's report or the server's own clock, whichever came first.
+        # The worker's report or the server's timeout, whichever came first.
         assert found["bad/endless:materialize"].reason == state_pb2.TRANSITION_REASON_TIMED_OUT
         for name, message in [
             ("empty", "the check `row_count` failed: has 0 rows"),
@@ -254,7 +254,7 @@ def test_failures_skips_checks_and_timeouts_end_as_they_should(mesh: Mesh, built
             assert (task.reason, task.error.message) == (state_pb2.TRANSITION_REASON_CHECK_FAILED, message)
 
 
-def test_rows_are_compared_with_the_version_that_readers_have(mesh: Mesh, built: Built, effects: Path) -> None:
+def test_rows_are_compared_with_the_promoted_version(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-less") as client, working(mesh, "work-less", effects):
         deployed(client, built)
         states = []
@@ -295,15 +295,15 @@ def test_data_flows_from_task_to_task(mesh: Mesh, built: Built, effects: Path) -
     (read,) = clean.output.inputs
     assert (read.asset_key, read.partition_key) == ("flow/orders", "region=s:eu")
     assert read.materialization_id == orders.materialization_id
-    # The report keeps its data by itself.
+    # The report stores its data itself.
     assert ("flow/report", "") not in made
 
 
-def test_a_join_reads_what_all_items_made(mesh: Mesh, built: Built, effects: Path) -> None:
+def test_join_reads_the_values_of_all_items(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-fan") as client, working(mesh, "work-fan", effects):
         deployed(client, built)
         for items, read in [([], "[]"), ([1, 2, 3], "[2, 4, 6]"), ([0, 5], "[None, 10]"), ([], "[]")]:
-            # Made by the same run, and then what stands.
+            # From the same run, and then from the promoted versions.
             for selection in ("fan.*", "fan/joined"):
                 effects.write_text("")
                 run = client.trigger(Run(selection, config={"items": items}))
@@ -311,9 +311,7 @@ def test_a_join_reads_what_all_items_made(mesh: Mesh, built: Built, effects: Pat
                 assert (ended.state, effects.read_text()) == (state_pb2.RUN_STATE_SUCCEEDED, read), ended
 
 
-def test_partitions_that_go_with_one_are_one_value_and_a_window_is_a_mapping(
-    mesh: Mesh, built: Built, effects: Path
-) -> None:
+def test_paired_partitions_are_one_value_and_a_window_is_a_mapping(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-days") as client, working(mesh, "work-days", effects):
         deployed(client, built)
         run = client.trigger(Run("days.*", partitions=["day=d:2026-01-01", "day=d:2026-01-02"]))
@@ -321,7 +319,7 @@ def test_partitions_that_go_with_one_are_one_value_and_a_window_is_a_mapping(
     assert sorted(effects.read_text().splitlines()) == ["2026-01-01 []", "2026-01-02 [1]"]
 
 
-def test_a_source_is_read_by_a_parameter(mesh: Mesh, built: Built, effects: Path) -> None:
+def test_source_is_read_through_a_parameter(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-fed") as client, working(mesh, "work-fed", effects):
         run = deployed(client, built).trigger(Run("fed.*"))
         assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
@@ -329,7 +327,7 @@ def test_a_source_is_read_by_a_parameter(mesh: Mesh, built: Built, effects: Path
 
 
 def until_written(effects: Path) -> None:
-    """User code has begun."""
+    """Waits until user code has begun."""
     wait_until(lambda: effects.exists() and effects.read_text(), "user code has begun")
 
 
@@ -337,7 +335,7 @@ def line_of(text: str) -> int:
     return next(number for number, line in enumerate(CODE.splitlines(), 1) if text in line)
 
 
-def test_a_worker_that_leaves_gives_back_what_it_runs(mesh: Mesh, built: Built, effects: Path) -> None:
+def test_worker_returns_its_attempts_on_shutdown(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-leave") as client:
         run = deployed(client, built).trigger(Run("slow.*"))
         with working(mesh, "work-leave", effects, "--leave-grace", "4") as first:
@@ -345,21 +343,22 @@ def test_a_worker_that_leaves_gives_back_what_it_runs(mesh: Mesh, built: Built, 
             first.send_signal(signal.SIGTERM)
             assert first.wait() == 0
         effects.with_name("go").touch()
-        # The server knows it from the first: the second has another folder and nothing to tell.
+        # The second worker has another folder, so only the first can have reported the
+        # interruption.
         with working(mesh, "work-leave", effects, "--state", str(effects.with_name("other"))):
-            # An interruption is no failure: the only attempt that is allowed is still there.
+            # An interruption is not a failure, so the only allowed attempt remains.
             assert client.wait(run.run_id).state == state_pb2.RUN_STATE_SUCCEEDED
         assert effects.read_text().splitlines() == ["slow/slow 1 1", "slow/slow 2 2"]
 
 
-def test_f13_an_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: Path) -> None:
+def test_f13_outcome_survives_its_worker(mesh: Mesh, built: Built, effects: Path) -> None:
     line = Line(mesh.url)
     outcomes = effects.with_name("state") / "outcomes"
     with mesh.client("work-spool") as client:
         run = deployed(client, built).trigger(Run("slow.*"))
         with working(mesh, "work-spool", effects, url=line.url) as first:
             until_written(effects)
-            # The line is cut while user code runs; its outcome gets as far as the disk.
+            # The connection is cut while user code runs; its outcome reaches the disk only.
             line.refuse = 1_000_000
             line.cut()
             effects.with_name("go").touch()
@@ -386,7 +385,7 @@ def test_two_workers_do_not_share_a_folder(mesh: Mesh, effects: Path) -> None:
     assert (second.returncode, b"belongs to a worker that runs" in told) == (2, True), told
 
 
-def test_f17_a_cancel_reaches_user_code(mesh: Mesh, built: Built, effects: Path) -> None:
+def test_f17_cancel_reaches_user_code(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-cancel") as client, working(mesh, "work-cancel", effects):
         run = deployed(client, built).trigger(Run("slow.*"))
         until_written(effects)

@@ -1,4 +1,4 @@
-"""Wheels made by hand, so that tests install packages without an index."""
+"""Minimal wheels, so that tests install packages without an index."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def wheel(folder: Path, name: str, version: str) -> Path:
-    """A package whose module says its version."""
+    """A package whose module has its version."""
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     files = {
