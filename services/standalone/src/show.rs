@@ -1,9 +1,8 @@
-//! How a started mesh looks on a terminal, and as JSON.
+//! Shows a running mesh on a terminal or as JSON.
 
 use std::io::IsTerminal;
 use std::time::Instant;
 
-use crate::demo::Outcome;
 use anyhow::Result;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, Color, Table};
@@ -11,7 +10,7 @@ use serde_json::json;
 use servo_local::{LocalMesh, ServiceStatus, Step, TENANT};
 use servo_model::Service;
 
-/// A line per finished step, with the time it took.
+/// Prints a line per completed step, with its duration.
 pub(crate) struct Progress {
     quiet: bool,
     last: Instant,
@@ -21,7 +20,7 @@ impl Progress {
     pub(crate) fn start(quiet: bool) -> Progress {
         if !quiet {
             println!(
-                "Servo {} on this machine: throw-away certificates, loopback only",
+                "Servo {} on this machine: temporary certificates, loopback only",
                 env!("CARGO_PKG_VERSION")
             );
         }
@@ -35,12 +34,12 @@ impl Progress {
         let took = self.last.elapsed().as_secs_f64();
         self.last = Instant::now();
         if !self.quiet {
-            println!("  ✓ {:<44}{took:>6.1} s", words(step));
+            println!("  ✓ {:<44}{took:>6.1} s", description(step));
         }
     }
 }
 
-fn words(step: Step) -> &'static str {
+fn description(step: Step) -> &'static str {
     match step {
         Step::Postgres => "Postgres accepts connections",
         Step::Certificates => "certificates issued",
@@ -81,8 +80,8 @@ pub(crate) fn table(status: &[ServiceStatus]) -> Table {
     table
 }
 
-/// Where to look next.
-pub(crate) fn places(mesh: &LocalMesh) -> String {
+/// The addresses and files that a user needs next.
+pub(crate) fn locations(mesh: &LocalMesh) -> String {
     let lines = [
         (
             "API",
@@ -100,16 +99,12 @@ pub(crate) fn places(mesh: &LocalMesh) -> String {
         ),
     ];
     lines
-        .map(|(name, place)| format!("  {name:<9}{place}"))
+        .map(|(name, location)| format!("  {name:<9}{location}"))
         .join("\n")
 }
 
-/// The same for machines.
-pub(crate) fn json(
-    mesh: &LocalMesh,
-    status: &[ServiceStatus],
-    outcome: Option<&Outcome>,
-) -> Result<String> {
+/// The status, addresses and files as JSON.
+pub(crate) fn json(mesh: &LocalMesh, status: &[ServiceStatus]) -> Result<String> {
     let services: Vec<_> = status
         .iter()
         .map(|one| {
@@ -126,16 +121,7 @@ pub(crate) fn json(
             })
         })
         .collect();
-    let run = outcome.map(|outcome| {
-        let tasks: Vec<_> = outcome
-            .tasks
-            .iter()
-            .map(|task| json!({"task": task.task_key, "state": task.state().as_str_name(), "attempts": task.attempt}))
-            .collect();
-        json!({"run_id": outcome.run.run_id, "state": outcome.run.state().as_str_name(), "tasks": tasks})
-    });
     let document = json!({
-        "run": run,
         "services": services,
         "tenant": TENANT,
         "api_key_file": mesh.api_key_path(),
@@ -144,6 +130,6 @@ pub(crate) fn json(
     Ok(serde_json::to_string_pretty(&document)?)
 }
 
-pub(crate) fn coloured() -> bool {
+fn coloured() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }

@@ -1,8 +1,8 @@
-//! `servo-standalone demo | dev | migrate | serve`, as a person would type them.
+//! `servo-standalone dev | migrate`, as a user would run them.
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -23,31 +23,28 @@ fn standalone() -> Command {
     command
 }
 
-fn demo(dir: &Path) -> Output {
-    standalone()
-        .args(["demo", "--json", "--dir"])
-        .arg(dir)
-        .output()
-        .unwrap()
+/// Runs `dev` until it has shown its services, interrupts it, and checks that nothing is left.
+fn dev_once(dir: &Path) -> Value {
+    let shown = interrupt(dev(dir), dir);
+    assert_eq!(processes_naming(dir), Vec::<u32>::new(), "still running");
+    shown
 }
 
-/// What `demo --json` printed, after checking that it went well and left nothing behind.
-fn demo_well(dir: &Path) -> Value {
-    let output = demo(dir);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert_eq!(processes_naming(dir), Vec::<u32>::new(), "still running");
-    serde_json::from_slice(&output.stdout).unwrap()
+/// Interrupts a running `dev` and returns what it has shown.
+fn interrupt(mut dev: Child, dir: &Path) -> Value {
+    let shown = std::fs::read(dir.join("shown")).unwrap();
+    dev.signal(Signal::SIGINT).unwrap();
+    let status = dev.wait_for(PATIENCE).unwrap().unwrap();
+    let complaint = std::fs::read_to_string(dir.join("complaint")).unwrap();
+    assert!(status.success(), "{status}: {complaint}");
+    serde_json::from_slice(&shown).unwrap()
 }
 
 #[test]
-fn demo_starts_nine_healthy_services_twice_and_leaves_nothing() {
+fn dev_starts_nine_healthy_services_twice_and_leaves_nothing() {
     let dir = TempDir::new().unwrap();
     for _ in 0..2 {
-        let shown = demo_well(dir.path());
+        let shown = dev_once(dir.path());
         let services = shown["services"].as_array().unwrap();
         assert_eq!(services.len(), 9);
         for service in services {
@@ -67,18 +64,7 @@ fn the_binary_alone_runs_all_nine_in_one_process() {
     std::fs::create_dir_all(alone.parent().unwrap()).unwrap();
     std::fs::copy(binaries().join("servo-standalone"), &alone).unwrap();
     let mesh = dir.path().join("mesh");
-    let output = Command::new(&alone)
-        .args(["demo", "--json", "--dir"])
-        .arg(&mesh)
-        .env_remove("SERVO_DATABASE_URL")
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let shown = interrupt(dev_with(&alone, &mesh, None), &mesh);
     let services = shown["services"].as_array().unwrap();
     assert_eq!(services.len(), 9);
     assert!(
@@ -94,11 +80,11 @@ fn the_binary_alone_runs_all_nine_in_one_process() {
 }
 
 #[test]
-fn busy_ports_move_on() {
+fn busy_ports_are_skipped() {
     loop {
         let ours = TcpListener::bind(("127.0.0.1", 7400));
         let dir = TempDir::new().unwrap();
-        let shown = demo_well(dir.path());
+        let shown = dev_once(dir.path());
         let gateway = shown["services"]
             .as_array()
             .unwrap()
@@ -110,20 +96,25 @@ fn busy_ports_move_on() {
             return;
         }
         assert!(ours.is_err(), "it took a port that is busy");
-        // Whoever else had the port has left meanwhile.
+        // Another process held the port and has released it since.
     }
 }
 
 /// Starts `dev` and waits until it has shown its services.
 fn dev(dir: &Path) -> Child {
+    dev_with(&binaries().join("servo-standalone"), dir, None)
+}
+
+fn dev_with(binary: &Path, dir: &Path, database_url: Option<&str>) -> Child {
     use std::fs::File;
     std::fs::create_dir_all(dir).unwrap();
     let shown = dir.join("shown");
-    let mut command = Child::command(&binaries().join("servo-standalone"));
+    let mut command = Child::command(binary);
     command
         .args(["dev", "--json", "--dir"])
         .arg(dir)
-        .env_remove("SERVO_DATABASE_URL");
+        .env_remove("SERVO_DATABASE_URL")
+        .envs(database_url.map(|url| ("SERVO_DATABASE_URL", url)));
     command
         .stdin(Stdio::null())
         .stdout(File::create(&shown).unwrap());
@@ -170,7 +161,7 @@ fn a_killed_dev_leaves_nothing_either() {
     wait_until("everything it started is gone", || {
         processes_naming(dir.path()).is_empty()
     });
-    demo_well(dir.path());
+    dev_once(dir.path());
 }
 
 #[test]
@@ -193,14 +184,18 @@ fn dev_ends_with_the_reason_when_its_postgres_is_gone() {
     wait_until("everything it started is gone", || {
         processes_naming(dir.path()).is_empty()
     });
-    demo_well(dir.path());
+    dev_once(dir.path());
 }
 
 #[test]
 fn two_at_once_in_one_directory_are_refused_with_the_reason() {
     let dir = TempDir::new().unwrap();
     let _first = dev(dir.path());
-    let second = demo(dir.path());
+    let second = standalone()
+        .args(["dev", "--json", "--dir"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
     assert!(!second.status.success());
     let words = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(words.contains("is in use by another Servo"), "{words}");
@@ -211,21 +206,13 @@ fn an_existing_postgres_is_used_when_its_url_is_given() {
     let dir = TempDir::new().unwrap();
     let postgres = Postgres::start_with(
         &dir.path().join("pg"),
-        PostgresOptions::fast_and_forgetful(),
+        PostgresOptions::without_durability(),
     )
     .unwrap();
     let own = dir.path().join("servo");
-    let output = standalone()
-        .args(["demo", "--json", "--dir"])
-        .arg(&own)
-        .env("SERVO_DATABASE_URL", postgres.admin_url())
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let url = postgres.admin_url();
+    let binary = binaries().join("servo-standalone");
+    interrupt(dev_with(&binary, &own, Some(&url)), &own);
     assert!(
         !own.join("postgres").exists(),
         "no second Postgres was made"
@@ -235,7 +222,7 @@ fn an_existing_postgres_is_used_when_its_url_is_given() {
 #[test]
 fn migrate_says_what_it_did_and_what_is_wrong() {
     let dir = TempDir::new().unwrap();
-    let postgres = Postgres::start_with(dir.path(), PostgresOptions::fast_and_forgetful()).unwrap();
+    let postgres = Postgres::start_with(dir.path(), PostgresOptions::without_durability()).unwrap();
     let migrate = |url: &str| {
         standalone()
             .args([
@@ -251,7 +238,7 @@ fn migrate_says_what_it_did_and_what_is_wrong() {
     let first = String::from_utf8(migrate(&postgres.admin_url()).stdout).unwrap();
     assert!(first.contains("applied now"), "{first}");
     let second = String::from_utf8(migrate(&postgres.admin_url()).stdout).unwrap();
-    assert!(second.contains("nothing was to be done"), "{second}");
+    assert!(second.contains("nothing to do"), "{second}");
     let wrong = migrate("postgres://nobody:wrong@127.0.0.1:1/servo");
     assert!(!wrong.status.success());
     assert_eq!(

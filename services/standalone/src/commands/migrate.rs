@@ -1,4 +1,4 @@
-//! `migrate`: the only thing that changes a schema.
+//! `migrate`: migrates a database. Nothing else changes a schema.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -6,7 +6,7 @@ use servo_store::migrate::{MigrationReport, migrate};
 
 #[derive(Debug, Args)]
 pub struct Migrate {
-    /// postgres://user:password@host:port/database, of a user who may create roles
+    /// postgres://user:password@host:port/database, with a user that may create roles
     #[arg(long, env = "SERVO_DATABASE_URL", hide_env_values = true)]
     database_url: String,
     /// The password that the service roles get
@@ -18,17 +18,14 @@ impl Migrate {
     pub fn run(self) -> Result<()> {
         let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
         let report = runtime.block_on(migrate(&self.database_url, &self.role_password))?;
-        println!("{}", words(&report));
+        println!("{}", summary(&report));
         Ok(())
     }
 }
 
-fn words(report: &MigrationReport) -> String {
+fn summary(report: &MigrationReport) -> String {
     match report.applied.as_slice() {
-        [] => format!(
-            "the schema is at version {}; nothing was to be done",
-            report.version
-        ),
+        [] => format!("the schema is at version {}; nothing to do", report.version),
         applied => {
             format!(
                 "the schema is at version {}; applied now:\n  {}",

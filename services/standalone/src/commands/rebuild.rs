@@ -1,4 +1,4 @@
-//! `rebuild`: the scheduler's tables folded anew from the ledger, while no scheduler runs.
+//! `rebuild`: rebuilds the scheduler's tables from the ledger, while no scheduler runs.
 
 use std::io::IsTerminal;
 
@@ -12,7 +12,7 @@ use servo_store::{DatabaseConfig, Store};
 
 #[derive(Debug, Args)]
 pub struct Rebuild {
-    /// postgres://host:port/database; the user is the scheduler's own role
+    /// postgres://host:port/database; connects with the scheduler's role
     #[arg(long, env = "SERVO_DATABASE__URL")]
     database_url: String,
     /// The password of the service roles
@@ -69,9 +69,9 @@ fn table(rebuilt: &[Rebuilt]) -> String {
         .set_header(["table", "rows before", "rows now", ""]);
     for one in rebuilt {
         let verdict = if one.equal {
-            "as it was"
+            "unchanged"
         } else {
-            "was different, and is mended"
+            "different, corrected"
         };
         let (before, after) = (one.rows_before.to_string(), one.rows_after.to_string());
         table.add_row([

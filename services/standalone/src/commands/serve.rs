@@ -42,7 +42,7 @@ impl Serve {
             services.add(Service::Quota, servo_quota::start)?;
             services.add(Service::Console, servo_console::start)?;
             services.add(Service::Gateway, servo_gateway::start)?;
-            services.until_all_end().await
+            services.wait_until_all_end().await
         })
     }
 }
@@ -80,8 +80,8 @@ impl Services<'_> {
         Ok(())
     }
 
-    /// A service that fails takes the others with it: half a mesh in one process helps nobody.
-    async fn until_all_end(mut self) -> Result<(), Fault> {
+    /// A service that fails stops the others, because a partial mesh in one process is of no use.
+    async fn wait_until_all_end(mut self) -> Result<(), Fault> {
         let mut outcome = Ok(());
         while let Some(ended) = self.running.join_next().await {
             let ended = ended.unwrap_or_else(|error| Err(Fault::runtime(error)));

@@ -1,4 +1,7 @@
-//! `demo` and `dev`: the whole mesh, as nine processes where their binaries stand beside this one, else as one.
+//! `dev`: the whole mesh on this machine.
+//!
+//! Runs the nine services as separate processes if their binaries are next to this one, and
+//! otherwise all in one process.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -9,74 +12,54 @@ use servo_local::{LocalMesh, MeshOptions};
 use servo_model::Service;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{demo, show};
+use crate::show;
 
 #[derive(Debug, Args)]
-pub struct Local {
-    /// Where data, certificates, configuration and logs are kept
+pub struct Dev {
+    /// The directory for data, certificates, configuration and logs
     #[arg(long, default_value = ".servo")]
     dir: PathBuf,
-    /// An existing Postgres, of a user who may create roles; without it a private one is started
+    /// An existing Postgres, with a user that may create roles; without it a private one is started
     #[arg(long, env = "SERVO_DATABASE_URL", hide_env_values = true)]
     database_url: Option<String>,
-    /// Run all services in one process, as is done where this binary stands alone
+    /// Run all services in one process; the default if this binary is installed alone
     #[arg(long)]
     one_process: bool,
-    /// Print what was started as JSON
+    /// Print the addresses and files of the mesh as JSON
     #[arg(long)]
     json: bool,
 }
 
-impl Local {
-    /// Starts the mesh, runs the example project, stops it.
-    pub fn demo(self) -> Result<()> {
-        self.run(false)
-    }
-
-    /// Starts the mesh, shows it, and keeps it until a signal comes or a service ends by itself.
-    pub fn dev(self) -> Result<()> {
-        self.run(true)
-    }
-
-    fn run(self, stay: bool) -> Result<()> {
+impl Dev {
+    /// Starts the mesh, shows it, and keeps it running until a signal arrives or a service ends.
+    pub fn run(self) -> Result<()> {
         let runtime = tokio::runtime::Runtime::new().context("start the runtime")?;
-        runtime.block_on(self.start_show_stop(stay))
+        runtime.block_on(self.start_and_stop())
     }
 
-    async fn start_show_stop(&self, stay: bool) -> Result<()> {
+    async fn start_and_stop(&self) -> Result<()> {
         let mut progress = show::Progress::start(self.json);
-        // What is half started when a signal comes is dropped, and thereby stopped.
+        // On a signal during the start, dropping the future stops the processes started so far.
         let mut mesh = tokio::select! {
             mesh = LocalMesh::start(self.options()?, |step| progress.done(step)) => mesh?,
             signal = stop_signal() => return signal,
         };
-        let kept = self.use_it(&mut mesh, stay).await;
-        stop(mesh, self.json).and(kept)
+        let ended = self.show_and_wait(&mut mesh).await;
+        stop(mesh, self.json).and(ended)
     }
 
-    async fn use_it(&self, mesh: &mut LocalMesh, stay: bool) -> Result<()> {
+    async fn show_and_wait(&self, mesh: &mut LocalMesh) -> Result<()> {
         let status = mesh.status().await;
-        if !self.json {
+        if self.json {
+            println!("{}", show::json(mesh, &status)?);
+        } else {
             println!("{}", show::table(&status));
-        }
-        let outcome = match stay {
-            true => None,
-            false => Some(demo::run(mesh, self.json).await?),
-        };
-        match self.json {
-            true => println!("{}", show::json(mesh, &status, outcome.as_ref())?),
-            false => println!("{}", show::places(mesh)),
-        }
-        if stay { self.keep(mesh).await } else { Ok(()) }
-    }
-
-    async fn keep(&self, mesh: &mut LocalMesh) -> Result<()> {
-        if !self.json {
+            println!("{}", show::locations(mesh));
             println!("  Ctrl-C stops it.");
         }
         tokio::select! {
             signal = stop_signal() => signal,
-            ended = mesh.until_one_ends() => ended,
+            ended = mesh.wait_for_failure() => ended,
         }
     }
 
@@ -110,7 +93,7 @@ fn stop(mesh: LocalMesh, quiet: bool) -> Result<()> {
     Ok(())
 }
 
-/// SIGINT or SIGTERM.
+/// Waits for SIGINT or SIGTERM.
 async fn stop_signal() -> Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("listen for SIGTERM")?;
     tokio::select! {
