@@ -1,4 +1,5 @@
-//! On whose behalf a call is made. The gateway says it in metadata, and only the gateway is believed.
+//! The caller of a request: the verified peer and, when the gateway forwards a call, the user
+//! behind it. Caller metadata is trusted only when the gateway sent it.
 
 use http::{HeaderMap, HeaderValue};
 use servo_model::Service;
@@ -16,55 +17,57 @@ const ROLES: &str = "servo-roles";
 const REQUEST_ID: &str = "servo-request-id";
 const CALLER_HEADERS: [&str; 5] = [TENANT, WORKSPACE, PRINCIPAL, ROLES, REQUEST_ID];
 
-/// The caller of a request, as an extension of it: `Caller::of(request.extensions())`.
+/// The caller of a request. The mesh stores it in the request's extensions:
+/// `Caller::of(request.extensions())`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Who holds the other end of the connection.
+    /// The identity proven by the certificate of the connection.
     pub peer: PeerIdentity,
     pub tenant: String,
     /// Empty when the principal is not confined to one workspace.
     pub workspace: String,
-    /// Empty, like the tenant, when a service of the mesh acts for itself.
+    /// Empty, like the tenant, when a service calls on its own behalf.
     pub principal: String,
     pub roles: Vec<String>,
     pub request_id: String,
 }
 
 impl Caller {
-    /// The caller that the mesh put beside the request.
+    /// Returns the caller that the mesh stored in the request's extensions.
     pub fn of(extensions: &Extensions) -> Result<&Caller, Error> {
-        let absent = || {
+        let missing = || {
             Error::new(
                 Reason::Internal,
-                "the call did not come through the exposure of the mesh",
+                "the request has no caller, because it did not pass through the mesh's server",
             )
         };
-        extensions.get::<Caller>().ok_or_else(absent)
+        extensions.get::<Caller>().ok_or_else(missing)
     }
 
-    /// Checks that the request is about the caller's own tenant and workspace. The gate has already done so
-    /// for every message on the wire; this is for what a handler builds itself. A service of the mesh that
-    /// acts for itself was admitted by the method's list of callers and speaks about any tenant. The answer
-    /// does not tell whether the other tenant exists.
+    /// Checks that the request concerns the caller's own tenant and workspace. The server already
+    /// checked every received message; handlers use this for requests that they build themselves. A
+    /// service that calls on its own behalf may access any tenant, because the method's list of
+    /// callers admitted it. The error does not reveal whether the other tenant exists.
     pub fn admit(&self, request: &impl Scoped) -> Result<(), Error> {
         self.admit_to(request.tenant(), request.workspace())
     }
 
     pub(crate) fn admit_to(&self, tenant: &str, workspace: &str) -> Result<(), Error> {
-        if self.acts_for_the_mesh() {
+        if self.is_mesh_service() {
             return Ok(());
         }
         if self.tenant.is_empty() || tenant != self.tenant {
-            return Err(closed(Reason::TenantMismatch, "tenant", tenant));
+            return Err(denied(Reason::TenantMismatch, "tenant", tenant));
         }
-        // A tenant-level request has no workspace; whether the principal may make it is its permission's matter.
+        // A tenant-level request has no workspace; the method's permission decides whether the
+        // principal may make it.
         if self.workspace.is_empty() || workspace.is_empty() || workspace == self.workspace {
             return Ok(());
         }
-        Err(closed(Reason::WorkspaceMismatch, "workspace", workspace))
+        Err(denied(Reason::WorkspaceMismatch, "workspace", workspace))
     }
 
-    /// Writes the metadata that the gateway sends along.
+    /// Writes the caller metadata that the gateway sends with a forwarded call.
     pub fn apply(&self, metadata: &mut MetadataMap) -> Result<(), Error> {
         let mut headers = std::mem::take(metadata).into_headers();
         let written = self.write(&mut headers);
@@ -72,7 +75,7 @@ impl Caller {
         written
     }
 
-    /// [`Caller::apply`] for a request that is passed through as it came.
+    /// Like [`Caller::apply`], for a request that is forwarded unchanged.
     pub fn write(&self, headers: &mut HeaderMap) -> Result<(), Error> {
         strip(headers);
         let roles = self.roles.join(",");
@@ -84,24 +87,24 @@ impl Caller {
             &self.request_id,
         ];
         for (name, value) in CALLER_HEADERS.into_iter().zip(values) {
-            let written = HeaderValue::from_str(value).map_err(|_| {
+            let header = HeaderValue::from_str(value).map_err(|_| {
                 Error::new(
                     Reason::InvalidField,
                     format!("{name}: only visible ASCII characters can be sent"),
                 )
             })?;
-            headers.insert(name, written);
+            headers.insert(name, header);
         }
         Ok(())
     }
 
-    /// Only the mesh makes callers without a principal, and only for services.
-    pub(crate) fn acts_for_the_mesh(&self) -> bool {
+    /// Only the mesh creates callers without a principal, and only for services.
+    pub(crate) fn is_mesh_service(&self) -> bool {
         matches!(self.peer, PeerIdentity::Service(_)) && self.principal.is_empty()
     }
 
-    /// A peer that speaks for itself: a service, or a worker of its tenant.
-    pub(crate) fn for_itself(peer: &PeerIdentity) -> Caller {
+    /// The caller of a service or worker that calls on its own behalf.
+    pub(crate) fn on_own_behalf(peer: &PeerIdentity) -> Caller {
         let (tenant, principal) = match peer {
             PeerIdentity::Worker { tenant } => (tenant.clone(), peer.to_string()),
             _ => (String::new(), String::new()),
@@ -116,40 +119,41 @@ impl Caller {
         }
     }
 
-    /// What the gateway says about its client. Without a principal it says nothing.
+    /// Reads the caller metadata of a call that the gateway forwards. `None` when it has no
+    /// principal.
     pub(crate) fn from_gateway(headers: &HeaderMap) -> Option<Caller> {
-        let text = |name| {
+        let header = |name| {
             headers
                 .get(name)
                 .and_then(|value| value.to_str().ok())
                 .unwrap_or_default()
                 .to_owned()
         };
-        let roles = text(ROLES);
+        let roles = header(ROLES);
         let caller = Caller {
             peer: PeerIdentity::Service(Service::Gateway),
-            tenant: text(TENANT),
-            workspace: text(WORKSPACE),
-            principal: text(PRINCIPAL),
+            tenant: header(TENANT),
+            workspace: header(WORKSPACE),
+            principal: header(PRINCIPAL),
             roles: roles
                 .split(',')
                 .filter(|role| !role.is_empty())
                 .map(str::to_owned)
                 .collect(),
-            request_id: text(REQUEST_ID),
+            request_id: header(REQUEST_ID),
         };
         (!caller.principal.is_empty()).then_some(caller)
     }
 }
 
-/// Takes away what nobody but the gateway may say.
+/// Removes the metadata that only the gateway may set.
 pub(crate) fn strip(headers: &mut HeaderMap) {
     for name in CALLER_HEADERS {
         headers.remove(name);
     }
 }
 
-fn closed(reason: Reason, what: &str, name: &str) -> Error {
+fn denied(reason: Reason, what: &str, name: &str) -> Error {
     Error::new(
         reason,
         format!("{what} `{name}` does not exist or is not open to this caller"),

@@ -1,7 +1,8 @@
-//! Refusals: one closed list of reasons, each with its gRPC code, and what goes with them on the wire.
+//! Errors that calls return: one closed list of reasons, each with its gRPC code and details.
 //!
-//! A service's own error type maps to [`Error`] in one table; `?` in a handler turns it into a `Status` that
-//! carries ErrorInfo (domain `servo`) and, where it helps, field violations, quota and when to try again.
+//! A service's own error type maps to [`Error`] in one table; `?` in a handler turns it into a
+//! `Status` that carries ErrorInfo (domain `servo`) and, where it helps, field violations, quota
+//! violations and a retry delay.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,13 +15,13 @@ use tonic_types::{ErrorDetails, StatusExt};
 /// The domain of every ErrorInfo.
 pub const ERROR_DOMAIN: &str = "servo";
 
-/// As in ErrorInfo (`RUN_NOT_FOUND`).
+/// The name of a reason in ErrorInfo (`RUN_NOT_FOUND`).
 pub fn name(reason: Reason) -> &'static str {
     let full = reason.as_str_name();
     full.strip_prefix("ERROR_REASON_").unwrap_or(full)
 }
 
-/// The one status code of a reason.
+/// The status code of a reason.
 pub const fn code(reason: Reason) -> Code {
     match reason {
         Reason::CredentialsMissing
@@ -95,11 +96,11 @@ pub const fn code(reason: Reason) -> Code {
     }
 }
 
-/// A refusal: the reason, a sentence, and what helps the caller.
+/// A refused call: the reason, a sentence, and details that help the caller.
 #[derive(Debug, Clone)]
 pub struct Error(Box<Refusal>);
 
-// Behind a pointer, since it travels in every Result and is rare.
+// Boxed, because it is part of every `Result` and is rare.
 #[derive(Debug, Clone)]
 struct Refusal {
     reason: Reason,
@@ -122,7 +123,7 @@ impl Error {
         }))
     }
 
-    /// A request whose `field` is wrong.
+    /// The error for a request whose `field` is wrong.
     pub fn bad_field(field: impl Into<String>, sentence: impl Into<String>) -> Error {
         let (field, sentence) = (field.into(), sentence.into());
         Error::new(Reason::InvalidField, format!("{field}: {sentence}"))
@@ -147,7 +148,7 @@ impl Error {
         self
     }
 
-    /// A fact about the refusal for programs to read; never a secret.
+    /// Adds a machine-readable detail; never a secret.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Error {
         self.0.metadata.insert(key.into(), value.into());
@@ -158,7 +159,7 @@ impl Error {
         self.0.reason
     }
 
-    /// Fields that are wrong, each with what is wrong about it.
+    /// The wrong fields, each with a description of the fault.
     pub fn violations(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .violations
@@ -166,7 +167,7 @@ impl Error {
             .map(|(field, sentence)| (field.as_str(), sentence.as_str()))
     }
 
-    /// After which a repeat may help.
+    /// The delay after which a retry may succeed.
     pub fn delay(&self) -> Option<Duration> {
         self.0.retry_after
     }
@@ -185,13 +186,13 @@ impl From<Error> for Status {
         let facts = error
             .metadata
             .into_iter()
-            .map(|(key, value)| (key, shortened(value, FACT_BYTES_MAX)));
+            .map(|(key, value)| (key, truncated(value, FACT_BYTES_MAX)));
         let facts: HashMap<String, String> = facts.collect();
         let mut details = ErrorDetails::with_error_info(name(error.reason), ERROR_DOMAIN, facts);
-        for (field, sentence) in what_fits(error.violations) {
+        for (field, sentence) in truncate_violations(error.violations) {
             details.add_bad_request_violation(field, sentence);
         }
-        for (subject, sentence) in what_fits(error.quota) {
+        for (subject, sentence) in truncate_violations(error.quota) {
             details.add_quota_failure_violation(subject, sentence);
         }
         if error.retry_after.is_some() {
@@ -199,24 +200,25 @@ impl From<Error> for Status {
         }
         Status::with_error_details(
             code(error.reason),
-            shortened(error.message, MESSAGE_BYTES_MAX),
+            truncated(error.message, MESSAGE_BYTES_MAX),
             details,
         )
     }
 }
 
-/// A status travels in headers, of which clients take 8 KiB: the message twice, the details as base64.
+/// A status is sent in headers, and clients accept 8 KiB of them: the message twice, the details in
+/// base64.
 const MESSAGE_BYTES_MAX: usize = 1024;
 const VIOLATIONS_BYTES_MAX: usize = 2048;
-/// So that one that quotes a long value still names its field.
+/// Limits one violation, so that a violation that quotes a long value still names its field.
 const VIOLATION_BYTES_MAX: usize = 512;
 const FACT_BYTES_MAX: usize = 128;
 
-/// The violations that fit, and how many did not.
-fn what_fits(violations: Vec<(String, String)>) -> Vec<(String, String)> {
+/// Keeps the violations that fit and replaces the others by their number.
+fn truncate_violations(violations: Vec<(String, String)>) -> Vec<(String, String)> {
     let mut violations: Vec<(String, String)> = violations
         .into_iter()
-        .map(|(field, sentence)| (field, shortened(sentence, VIOLATION_BYTES_MAX)))
+        .map(|(field, sentence)| (field, truncated(sentence, VIOLATION_BYTES_MAX)))
         .collect();
     let mut bytes = 0;
     let fits = |(field, sentence): &(String, String)| {
@@ -231,7 +233,7 @@ fn what_fits(violations: Vec<(String, String)>) -> Vec<(String, String)> {
     violations
 }
 
-fn shortened(mut text: String, bytes_max: usize) -> String {
+fn truncated(mut text: String, bytes_max: usize) -> String {
     if text.len() > bytes_max {
         text.truncate(text.floor_char_boundary(bytes_max));
         text.push('…');
@@ -239,7 +241,7 @@ fn shortened(mut text: String, bytes_max: usize) -> String {
     text
 }
 
-/// The reason in a status that a service of ours answered.
+/// Returns the reason in a status that a Servo service sent.
 pub fn reason_of(status: &Status) -> Option<Reason> {
     let info = status
         .get_details_error_info()
@@ -252,9 +254,9 @@ mod tests {
     use super::*;
     use crate::metrics::code_name;
 
-    /// The comments are what users read, the table is what services answer.
+    /// Users read the comments, services answer by the table, so both must agree.
     #[test]
-    fn every_reason_answers_the_code_its_comment_promises() {
+    fn every_reason_has_the_code_that_its_comment_names() {
         let list = servo_proto::descriptors()
             .get_enum_by_name("servo.v1.ErrorReason")
             .unwrap();
@@ -265,19 +267,24 @@ mod tests {
             .as_ref()
             .unwrap();
         for value in list.values().filter(|value| value.number() != 0) {
-            let place = comments
+            let location = comments
                 .location
                 .iter()
                 .find(|location| location.path == value.path())
                 .unwrap();
             let reason = Reason::try_from(value.number()).unwrap();
-            let promise = place.leading_comments().trim().split(':').next().unwrap();
-            assert_eq!(code_name(code(reason)), promise, "{}", value.name());
+            let expected = location
+                .leading_comments()
+                .trim()
+                .split(':')
+                .next()
+                .unwrap();
+            assert_eq!(code_name(code(reason)), expected, "{}", value.name());
         }
     }
 
     #[test]
-    fn a_refusal_keeps_its_reason_and_its_help_on_the_wire() {
+    fn error_keeps_its_reason_and_details_in_a_status() {
         let error = Error::bad_field("run_id", "is not a run id")
             .and_bad_field("page_size", "is above 100")
             .over_quota("tenant:acme", "10 of 10 runs")
@@ -304,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn however_much_is_wrong_it_fits_into_the_headers_of_every_client() {
+    fn error_with_many_violations_fits_into_the_headers_of_every_client() {
         let sentence = "ö".repeat(50);
         let wrong = |error: Error, n: usize| {
             error.and_bad_field(format!("assets[{n}].name"), sentence.clone())
@@ -323,7 +330,7 @@ mod tests {
         let status = Status::from_header_map(&headers).unwrap();
         assert!(status.get_error_details().error_info().unwrap().metadata["run_id"].len() < 256);
         let violations = status.get_details_bad_request().unwrap().field_violations;
-        let told = violations
+        let left_out = violations
             .last()
             .unwrap()
             .description
@@ -333,8 +340,11 @@ mod tests {
             .unwrap();
         assert_eq!(
             violations[0].field, "name",
-            "a long sentence is cut, its field is not"
+            "a long sentence is truncated, its field is not"
         );
-        assert_eq!(violations.len() - 1 + told.parse::<usize>().unwrap(), 1000);
+        assert_eq!(
+            violations.len() - 1 + left_out.parse::<usize>().unwrap(),
+            1000
+        );
     }
 }

@@ -1,14 +1,14 @@
-//! Why a service does not start, or stopped: one clear sentence and an exit code.
+//! The reason why a service did not start or stopped: one clear sentence and an exit code.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// One thing wrong with the configuration: the key, where its value came from, and a sentence.
+/// One fault of the configuration: the key and a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ConfigFault {
-    /// Dotted (`server.listen`).
+    /// The dotted key (`server.listen`).
     pub key: String,
-    /// What is wrong and what is allowed, with the place the value came from.
+    /// Describes the fault, the origin of the value and the allowed values.
     pub sentence: String,
 }
 
@@ -18,13 +18,13 @@ impl fmt::Display for ConfigFault {
     }
 }
 
-/// What ends a service. Any error converts into it with `?`, as a fault of the running service;
-/// what the operator must put right in the configuration is made by [`Fault::config`].
+/// The error that ends a service. Any error converts into it with `?`, as a fault of the running
+/// service; [`Fault::config`] makes the faults that the operator must correct in the configuration.
 #[derive(Debug)]
 pub enum Fault {
-    /// Every fault of the configuration that was found, in the order of the keys.
+    /// Every fault of the configuration, ordered by key.
     Config(Vec<ConfigFault>),
-    /// The configuration was fine, the service could not do its work.
+    /// The configuration was valid, but the service could not do its work.
     Runtime(String),
 }
 
@@ -40,7 +40,7 @@ impl Fault {
         Fault::Runtime(sentence.to_string())
     }
 
-    /// 2 for a wrong configuration, 1 for everything else.
+    /// Returns 2 for a wrong configuration, 1 for everything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Fault::Config(_) => ExitCode::from(2),
@@ -66,14 +66,16 @@ fn write_lines(f: &mut fmt::Formatter<'_>, faults: &[ConfigFault]) -> fmt::Resul
     faults.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
 }
 
-/// `Fault` is deliberately no `std::error::Error`: that is what lets `?` take every error there is.
+/// `Fault` deliberately does not implement `std::error::Error`; otherwise this conversion, which
+/// lets `?` accept any error, would conflict with the standard library's.
 impl<E: std::error::Error> From<E> for Fault {
     fn from(error: E) -> Fault {
         Fault::Runtime(with_causes(&error))
     }
 }
 
-/// An error and its causes as one sentence, without repeating a cause that its parent already quotes.
+/// Formats an error and its causes as one sentence, without repeating a cause that its parent
+/// already quotes.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut sentence = error.to_string();
     let mut cause = error.source();

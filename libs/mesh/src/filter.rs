@@ -1,14 +1,15 @@
-//! The part of AIP-160 that our lists speak: `field = "value" AND labels.team = core AND other : value`.
+//! The part of AIP-160 that our list methods support: `field = "value" AND labels.team = core AND
+//! other : value`.
 //!
-//! `=` and `!=` compare, `:` asks a list for an entry, `<`, `<=`, `>` and `>=` order. Terms are joined by AND.
+//! `=` and `!=` compare, `:` matches an entry of a list, `<`, `<=`, `>` and `>=` order. Terms are
+//! joined by AND.
 
 use crate::error::{Error, Reason};
 
-/// One term.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
     pub field: String,
-    /// What stands behind the dot, for fields that are maps.
+    /// The text after the dot, for fields that are maps.
     pub key: Option<String>,
     pub operator: Operator,
     pub value: String,
@@ -35,12 +36,13 @@ const OPERATORS: [(&str, Operator); 7] = [
     (">", Operator::Greater),
 ];
 
-/// Reads a filter over `fields`, those that are maps written as `labels.*`; the error says where it stopped.
+/// Parses a filter over `fields`; a map is written as `labels.*`. The error names where parsing
+/// stopped.
 pub fn parse(filter: &str, fields: &[&str]) -> Result<Vec<Term>, Error> {
     terms(filter, fields).map_err(|fault| bad_filter(&fault))
 }
 
-/// A filter that says what cannot be.
+/// The error for a filter that is not valid.
 pub fn bad_filter(fault: &str) -> Error {
     Error::new(Reason::InvalidFilter, format!("filter: {fault}")).and_bad_field("filter", fault)
 }
@@ -117,7 +119,7 @@ fn value(text: &str) -> Result<(String, &str), String> {
 }
 
 impl Term {
-    /// Whether it compares by `=` rather than `!=`; it may do nothing else.
+    /// Returns true for `=` and false for `!=`; fails for any other operator.
     pub fn is_equality(&self) -> Result<bool, Error> {
         match self.operator {
             Operator::Is => Ok(true),
@@ -126,12 +128,12 @@ impl Term {
         }
     }
 
-    /// Its value as a time, in nanoseconds since 1970.
+    /// Returns the value as a time, in nanoseconds since 1970.
     pub fn time(&self) -> Result<i128, Error> {
         let at: jiff::Timestamp = self.value.parse().map_err(|_| {
             let form = "2026-01-31T12:00:00Z";
             bad_filter(&format!(
-                "`{}` is no time; write {} like \"{form}\"",
+                "`{}` is not a time; write {} like \"{form}\"",
                 self.value, self.field
             ))
         })?;
@@ -140,7 +142,7 @@ impl Term {
 }
 
 impl Operator {
-    /// Whether `left` stands to `right` as the operator says.
+    /// Evaluates `left <operator> right`.
     pub fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
         match self {
             Operator::Is | Operator::Has => left == right,
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_says_where() {
+    fn errors_name_the_position_of_the_fault() {
         check(
             "states = x",
             Err("`states` cannot be filtered by; the fields are state, name, labels.*"),

@@ -1,7 +1,7 @@
-//! The first message of a call, read without taking it away.
+//! Reads the first message of a call without consuming it.
 //!
-//! Doors look at what a request is about before they pass it on: the gateway before it forwards, every service
-//! before its handler runs.
+//! The gateway before it forwards a call, and services before a handler runs, inspect the message
+//! to learn what the request is about.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,44 +14,45 @@ use tonic::body::Body;
 
 use crate::error::{Error, Reason};
 
-/// A flag and four bytes of length.
+/// The prefix of a gRPC message: a compression flag and four bytes of length.
 const PREFIX_BYTES: usize = 5;
 
-/// What came first, and the body as it was.
+/// The first message of a request and its complete body.
 pub struct FirstMessage {
     /// The encoded message; empty when the caller sent none.
     pub message: Bytes,
-    /// All of the request, this message included.
+    /// The complete body, including the first message.
     pub body: Body,
 }
 
 impl FirstMessage {
-    /// Waits for the first whole message. The gate has bounded its length already.
+    /// Waits for the first complete message. Its length is already limited by the server.
     pub async fn read(mut rest: Body) -> Result<FirstMessage, Status> {
-        let mut held = BytesMut::new();
+        let mut prefix = BytesMut::new();
         let message = loop {
-            if let Some(message) = first_of(&held)? {
+            if let Some(message) = first_of(&prefix)? {
                 break message;
             }
             match rest.frame().await.transpose()?.map(Frame::into_data) {
-                Some(Ok(data)) => held.extend_from_slice(&data),
-                // Trailers or the end.
-                Some(Err(_)) | None if held.is_empty() => break Bytes::new(),
-                Some(Err(_)) | None => return Err(torn().into()),
+                Some(Ok(data)) => prefix.extend_from_slice(&data),
+                // Trailers or the end of the body.
+                Some(Err(_)) | None if prefix.is_empty() => break Bytes::new(),
+                Some(Err(_)) | None => return Err(truncated_message().into()),
             }
         };
         Ok(FirstMessage {
             message,
-            body: Body::new(Replayed {
-                held: held.freeze(),
+            body: Body::new(PrefixedBody {
+                prefix: prefix.freeze(),
                 rest,
             }),
         })
     }
 }
 
-fn first_of(held: &BytesMut) -> Result<Option<Bytes>, Error> {
-    let Some(([compressed, length @ ..], after)) = held.split_first_chunk::<PREFIX_BYTES>() else {
+fn first_of(prefix: &BytesMut) -> Result<Option<Bytes>, Error> {
+    let Some(([compressed, length @ ..], after)) = prefix.split_first_chunk::<PREFIX_BYTES>()
+    else {
         return Ok(None);
     };
     if *compressed != 0 {
@@ -62,20 +63,20 @@ fn first_of(held: &BytesMut) -> Result<Option<Bytes>, Error> {
     Ok(after.get(..length).map(Bytes::copy_from_slice))
 }
 
-fn torn() -> Error {
+fn truncated_message() -> Error {
     Error::new(
         Reason::InvalidField,
         "the request ends in the middle of its first message",
     )
 }
 
-/// What was read already, then the rest.
-struct Replayed {
-    held: Bytes,
+/// A body that yields `prefix`, which was already read, and then the rest.
+struct PrefixedBody {
+    prefix: Bytes,
     rest: Body,
 }
 
-impl http_body::Body for Replayed {
+impl http_body::Body for PrefixedBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -83,23 +84,23 @@ impl http_body::Body for Replayed {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if !self.held.is_empty() {
-            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.held)))));
+        if !self.prefix.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.prefix)))));
         }
         Pin::new(&mut self.rest).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.held.is_empty() && self.rest.is_end_stream()
+        self.prefix.is_empty() && self.rest.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
         let rest = self.rest.size_hint();
-        let held = self.held.len() as u64;
+        let prefix = self.prefix.len() as u64;
         let mut hint = SizeHint::new();
-        hint.set_lower(rest.lower() + held);
+        hint.set_lower(rest.lower() + prefix);
         if let Some(upper) = rest.upper() {
-            hint.set_upper(upper + held);
+            hint.set_upper(upper + prefix);
         }
         hint
     }

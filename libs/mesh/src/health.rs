@@ -1,4 +1,4 @@
-//! What a service says about itself: health, readiness, server information.
+//! Health, readiness and server information.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -13,16 +13,16 @@ use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 use tracing::{info, warn};
 
-/// A check that hangs is an answer too.
-const CHECK_PATIENCE: Duration = Duration::from_secs(5);
-/// How much slower a service that is ready looks again.
-const CALM: u32 = 5;
+/// A check that takes longer counts as failed.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
+/// A ready service checks this many times less often.
+const READY_SLOWDOWN: u32 = 5;
 
 /// Whether the service can do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum State {
     Ready,
-    /// Not now: a sentence that says what it waits for, with the remedy.
+    /// Not ready: the missing condition and its remedy, as a sentence.
     Waiting(String),
     Draining,
 }
@@ -30,7 +30,8 @@ pub(crate) enum State {
 #[derive(Clone)]
 pub(crate) struct Readiness {
     state: watch::Sender<State>,
-    /// Once it was ready, calls are let through and fail by themselves when something breaks.
+    /// Set once and never reset: after the service was ready once, calls are admitted, and fail on
+    /// their own when a dependency breaks.
     was_ready: watch::Sender<bool>,
 }
 
@@ -52,7 +53,7 @@ impl Readiness {
     }
 
     pub(crate) async fn until_ready(&self) {
-        // The sender lives in self, so the wait cannot fail.
+        // Cannot fail, because `self` owns the sender.
         let _ = self.was_ready.subscribe().wait_for(|ready| *ready).await;
     }
 
@@ -60,7 +61,7 @@ impl Readiness {
         self.state.send_replace(State::Draining);
     }
 
-    fn found(&self, checked: Result<(), String>) {
+    fn update(&self, checked: Result<(), String>) {
         let next = checked.map_or_else(State::Waiting, |()| State::Ready);
         if next == State::Ready {
             self.was_ready.send_replace(true);
@@ -75,38 +76,38 @@ impl Readiness {
         });
     }
 
-    /// Asks `check` forever: at the given pace while waiting, at a slower one while all is well.
-    pub(crate) async fn follow<F, Fut, E>(&self, every: Duration, mut check: F)
+    /// Runs `check` forever: at the given interval while waiting, less often while ready.
+    pub(crate) async fn poll<F, Fut, E>(&self, every: Duration, mut check: F)
     where
         F: FnMut() -> Fut,
         Fut: Future<Output = Result<(), E>>,
         E: Display,
     {
         loop {
-            let checked = tokio::time::timeout(CHECK_PATIENCE, check()).await;
-            let hangs = || {
+            let checked = tokio::time::timeout(CHECK_TIMEOUT, check()).await;
+            let timed_out = || {
                 Err(format!(
-                    "the check whether it is ready does not end within {CHECK_PATIENCE:?}"
+                    "the readiness check did not finish within {CHECK_TIMEOUT:?}"
                 ))
             };
-            self.found(checked.map_or_else(
-                |_| hangs(),
+            self.update(checked.map_or_else(
+                |_| timed_out(),
                 |checked| checked.map_err(|error| error.to_string()),
             ));
-            let calm = if self.state() == State::Ready {
-                CALM
+            let slowdown = if self.state() == State::Ready {
+                READY_SLOWDOWN
             } else {
                 1
             };
-            tokio::time::sleep(every * calm).await;
+            tokio::time::sleep(every * slowdown).await;
         }
     }
 
     pub(crate) fn ready(&self) {
-        self.found(Ok(()));
+        self.update(Ok(()));
     }
 
-    /// Passes every change on to grpc.health.v1, forever.
+    /// Reports every change to grpc.health.v1, forever.
     pub(crate) async fn announce(&self, reporter: HealthReporter, services: Vec<&'static str>) {
         let mut changes = self.state.subscribe();
         loop {
@@ -134,7 +135,7 @@ fn log_change(state: &State) {
     }
 }
 
-/// MeshService: who answers, since when, and what it waits for.
+/// MeshService: identity, start time and readiness of this instance.
 pub(crate) struct ServerInfo {
     pub(crate) service: Service,
     pub(crate) started_at: SystemTime,
@@ -163,6 +164,6 @@ pub(crate) fn waiting_for(state: State) -> String {
     match state {
         State::Ready => String::new(),
         State::Waiting(reason) => reason,
-        State::Draining => "the end: it was told to stop and finishes what is under way".to_owned(),
+        State::Draining => "it is stopping and finishes the calls in flight".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! The instances that hold shards, as their leases tell: whoever passes a call on finds the way here.
+//! The instances that hold shards, learned from leases, for forwarding calls to the holder.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,7 +15,8 @@ pub struct Instance {
     pub peer: Peer,
 }
 
-/// Who holds which shard, as last learned. One connection per instance, however many shards it holds.
+/// The last known holder of each shard. Uses one connection per instance, however many shards it
+/// holds.
 #[derive(Clone)]
 pub struct Holders {
     core: Arc<Core>,
@@ -36,7 +37,7 @@ impl Holders {
         self.known().get(&shard).cloned()
     }
 
-    /// Takes the place of what was known: shards, each with its holder's address.
+    /// Replaces the known holders with these: shards, each with its holder's address.
     pub fn learn(&self, leases: impl IntoIterator<Item = (i16, String)>) {
         let mut known = self.known();
         let mut instances: HashMap<Arc<str>, Instance> = known
@@ -65,7 +66,7 @@ impl Holders {
                 })
             }
             Err(error) => {
-                tracing::error!(%error, address, "the holder of a shard gave an address that is none");
+                tracing::error!(%error, address, "the holder of a shard registered an invalid address");
                 None
             }
         }

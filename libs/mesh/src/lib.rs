@@ -1,7 +1,7 @@
-//! What every service binary shares: configuration, TLS identity, authorisation, deadlines, telemetry,
-//! health, shutdown, peer clients.
+//! The foundation of every service binary: configuration, TLS identity, authorization, deadlines,
+//! telemetry, health, shutdown, peer clients.
 //!
-//! A service is a function from its [`Mesh`] to its end; its `main.rs` is one line,
+//! A service is a function from its [`Mesh`] to a future; its `main.rs` is one line,
 //! `servo_mesh::run(Service::Scheduler, servo_scheduler::start)`:
 //!
 //! ```no_run
@@ -34,9 +34,16 @@
 //! }
 //! ```
 //!
-//! Every incoming call takes one path, [`server`]'s gate: who calls, may it, is the service ready, by when,
-//! is there room, then the handler. Every outgoing call takes another, [`peer`]: deadline, trace, identity of
-//! the server, retries with a budget.
+//! Every incoming call passes the same steps in [`server`]: identify the caller, authorize it,
+//! check readiness, deadline and capacity, then run the handler. Every outgoing call passes through
+//! [`peer`], which sets deadline and trace, verifies the server's identity and retries within a
+//! budget.
+//!
+//! Errors come in three forms. [`Fault`] ends the process: it is returned by `start` and [`run`],
+//! is printed for the operator and has an exit code. [`Error`] ends one call: handlers return it,
+//! it has a [`Reason`] from a closed list, and it becomes a gRPC `Status`. [`problem`] is not a
+//! third error type; it renders an [`Error`] as an RFC 9457 problem document for clients that call
+//! over plain HTTP.
 
 mod caller;
 pub mod config;

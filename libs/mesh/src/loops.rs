@@ -1,4 +1,4 @@
-//! Background work: a `run_once` that somebody else repeats. Pace, drain and logging live here.
+//! Background work. A service provides a `run_once`; pace, drain and logging are implemented here.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -16,18 +16,18 @@ use crate::shutdown::Shutdown;
 const FAILURE_DELAY_MIN: Duration = Duration::from_millis(100);
 const FAILURE_DELAY_MAX: Duration = Duration::from_secs(30);
 
-/// The result of a pass, which decides when the next one begins: at once after a pass that worked,
-/// otherwise after [`Progress::again_in`] or at the loop's pace.
+/// The result of a pass, which decides when the next one begins: immediately after a pass that
+/// worked, otherwise after [`Progress::again_in`] or at the loop's pace.
 pub trait Progress {
     fn worked(&self) -> bool;
 
-    /// When an idle loop looks again, if that is sooner than its pace.
+    /// When an idle loop runs again, if that is sooner than its pace.
     fn again_in(&self) -> Option<Duration> {
         None
     }
 }
 
-/// When to look again, for passes that know it.
+/// For passes that know when to run again.
 impl Progress for Option<Duration> {
     fn worked(&self) -> bool {
         false
@@ -62,12 +62,12 @@ impl Progress for u64 {
     }
 }
 
-/// How often an idle loop looks by itself, and what wakes it earlier.
+/// How often an idle loop runs, and which doorbell wakes it earlier.
 #[derive(Debug, Clone)]
 pub struct Pace {
     every: Duration,
     retry_max: Duration,
-    bell: Doorbell,
+    doorbell: Doorbell,
 }
 
 impl Pace {
@@ -75,29 +75,29 @@ impl Pace {
         Pace {
             every,
             retry_max: FAILURE_DELAY_MAX,
-            bell: Doorbell::default(),
+            doorbell: Doorbell::default(),
         }
     }
 
-    /// For what must not wait for long whatever fails: it is tried again within this time.
+    /// Limits the delay after a failure, for loops that must not pause for long.
     #[must_use]
     pub fn retried_within(self, retry_max: Duration) -> Pace {
         Pace { retry_max, ..self }
     }
 
     #[must_use]
-    pub fn woken_by(self, bell: &Doorbell) -> Pace {
+    pub fn woken_by(self, doorbell: &Doorbell) -> Pace {
         Pace {
-            bell: bell.clone(),
+            doorbell: doorbell.clone(),
             ..self
         }
     }
 }
 
-/// How soon those who share something look again while it changes hands.
+/// The delay before instances that share leases look again while leases change hands.
 pub const REBALANCE_DELAY: Duration = Duration::from_millis(100);
 
-/// Wakes a loop. Rings are not counted: however often it rang, the loop looks once. It is for one loop.
+/// Wakes one loop. Rings are not counted: any number of them causes one pass.
 #[derive(Debug, Clone, Default)]
 pub struct Doorbell(Arc<Notify>);
 
@@ -110,21 +110,21 @@ impl Doorbell {
         self.0.notify_one();
     }
 
-    /// Rings once this time has passed.
+    /// Rings after this delay.
     pub fn ring_in(&self, delay: Duration) {
-        let bell = self.clone();
+        let doorbell = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(delay).await;
-            bell.ring();
+            doorbell.ring();
         });
     }
 }
 
-/// Repeats `run_once` until the process drains; a pass under way is finished.
+/// Repeats `run_once` until the process drains; a pass in progress is finished.
 pub(crate) async fn repeat<F, Fut, P, E>(
     name: &'static str,
     pace: Pace,
-    watch: Watch,
+    context: LoopContext,
     mut run_once: F,
 ) where
     F: FnMut() -> Fut,
@@ -132,34 +132,35 @@ pub(crate) async fn repeat<F, Fut, P, E>(
     P: Progress,
     E: Display,
 {
-    let mut streak = Streak {
+    let mut streak = FailureStreak {
         name,
         last: None,
         failures: 0,
     };
-    while !watch.shutdown.is_draining() {
+    while !context.shutdown.is_draining() {
         let outcome = AssertUnwindSafe(run_once()).catch_unwind().await;
         let outcome = outcome.map_or_else(
             |_| Err("it panicked".to_owned()),
             |pass| pass.map_err(|e| e.to_string()),
         );
-        watch.count(name, &outcome);
-        let wait = streak.judge(outcome, &pace);
+        context.count(name, &outcome);
+        let wait = streak.next_delay(outcome, &pace);
         tokio::select! {
-            () = watch.shutdown.draining() => break,
+            () = context.shutdown.draining() => break,
             () = tokio::time::sleep(wait) => {}
-            // A doorbell does not cut the delay after a failure short: what broke is not mended by more work.
-            () = pace.bell.0.notified(), if streak.failures == 0 => {}
+            // A doorbell does not shorten the delay after a failure, because more work does not
+            // repair the cause.
+            () = pace.doorbell.0.notified(), if streak.failures == 0 => {}
         }
     }
 }
 
-pub(crate) struct Watch {
+pub(crate) struct LoopContext {
     pub(crate) shutdown: Shutdown,
     pub(crate) metrics: Metrics,
 }
 
-impl Watch {
+impl LoopContext {
     fn count<P: Progress>(&self, name: &'static str, outcome: &Result<P, String>) {
         let outcome = match outcome {
             Ok(pass) if pass.worked() => "worked",
@@ -173,16 +174,16 @@ impl Watch {
     }
 }
 
-/// Failures in a row, of which only the first of a kind is worth a line.
-struct Streak {
+/// Consecutive failures; only the first of equal failures is logged as a warning.
+struct FailureStreak {
     name: &'static str,
     last: Option<String>,
     failures: u32,
 }
 
-impl Streak {
-    /// How long to wait before the next pass.
-    fn judge<P: Progress>(&mut self, outcome: Result<P, String>, pace: &Pace) -> Duration {
+impl FailureStreak {
+    /// Records the outcome and returns the delay before the next pass.
+    fn next_delay<P: Progress>(&mut self, outcome: Result<P, String>, pace: &Pace) -> Duration {
         match outcome {
             Ok(pass) => {
                 self.recovered();
@@ -199,12 +200,9 @@ impl Streak {
 
     fn recovered(&mut self) {
         if self.failures > 0 {
-            info!(
-                name = self.name,
-                failures = self.failures,
-                "loop works again"
-            );
-            (self.failures, self.last) = (0, None);
+            info!(name = self.name, failures = self.failures, "loop recovered");
+            self.failures = 0;
+            self.last = None;
         }
     }
 
@@ -214,7 +212,7 @@ impl Streak {
         } else {
             warn!(
                 name = self.name,
-                error, "loop pass failed, it is repeated with growing delays"
+                error, "loop pass failed, retrying with growing delays"
             );
         }
         self.last = Some(error);
@@ -231,14 +229,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_repeated_later_and_later_up_to_what_the_loop_allows() {
+    fn failed_passes_are_retried_with_growing_delays_up_to_the_loops_limit() {
         let longest = |pace: Pace| {
-            let mut streak = Streak {
+            let mut streak = FailureStreak {
                 name: "test",
                 last: None,
                 failures: 0,
             };
-            let failed = |_| streak.judge::<()>(Err("down".to_owned()), &pace);
+            let failed = |_| streak.next_delay::<()>(Err("down".to_owned()), &pace);
             (0..40).map(failed).max().unwrap_or_default()
         };
         let (every, most) = (Duration::from_secs(1), Duration::from_secs(2));

@@ -1,4 +1,4 @@
-//! The handle a service gets at its start: its configuration, its peers, and the way to be served.
+//! The handle that a service gets when it starts: its configuration, its peers, and how to serve.
 
 use std::convert::Infallible;
 use std::sync::{Arc, MutexGuard};
@@ -22,7 +22,7 @@ use crate::server::{Handler, Serving};
 use crate::shutdown::Shutdown;
 use crate::tls::{Exposure, Tls};
 
-/// One service in this process. A process may hold several, each with its own settings.
+/// One service in this process. A process may run several, each with its own settings.
 pub struct Mesh<C> {
     core: Arc<Core>,
     own: Arc<C>,
@@ -65,7 +65,7 @@ impl<C> Mesh<C> {
         self.core.service
     }
 
-    /// The service's own sections.
+    /// The service's own configuration sections.
     pub fn config(&self) -> &C {
         &self.own
     }
@@ -92,13 +92,14 @@ impl<C> Mesh<C> {
         servo_actor::spawn(name, actor)
     }
 
-    /// Where a service registers metrics of its own; every name gets the prefix `servo_`.
+    /// The registry for the service's own metrics; every name gets the prefix `servo_`.
     pub fn metrics(&self) -> MutexGuard<'_, Registry> {
         self.core.metrics.registry()
     }
 
-    /// The way to another service, for its generated client: `PlannerServiceClient::new(mesh.peer(…))`.
-    /// It connects at its first call and again whenever it must.
+    /// A client of another service, for its generated stub:
+    /// `PlannerServiceClient::new(mesh.peer(…))`. It connects at the first call and reconnects when
+    /// necessary.
     pub fn peer(&self, service: Service) -> Peer {
         let address = self.core.common.peers.address(service);
         // The address was checked when the configuration was read.
@@ -109,7 +110,8 @@ impl<C> Mesh<C> {
         )
     }
 
-    /// The way to one instance of a service, such as the holder of a shard. Keep the peer: it holds the connection.
+    /// A client of one instance of a service, such as the holder of a shard. Keep the peer, because
+    /// it owns the connection.
     pub fn peer_at(&self, service: Service, address: &str) -> Result<Peer, Error> {
         Ok(Peer::new(
             self.core.clone(),
@@ -118,12 +120,13 @@ impl<C> Mesh<C> {
         ))
     }
 
-    /// The instances of a service that hold shards; empty until it is told of them.
+    /// The instances of a service that hold shards; empty until the caller provides them.
     pub fn holders(&self, service: Service) -> Holders {
         Holders::new(self.core.clone(), service)
     }
 
-    /// Serves an API to the mesh: callers show a certificate, and the method's access rule decides.
+    /// Serves an API to the mesh: callers present a certificate, and the method's access rule
+    /// decides.
     pub fn serve<S>(&self, service: S) -> Serving
     where
         S: tower::Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
@@ -133,20 +136,21 @@ impl<C> Mesh<C> {
         self.serving(Exposure::Mesh).and(service)
     }
 
-    /// Serves everybody: a certificate is optional, no access rule is applied, and `handler` finds out who
-    /// calls. Caller metadata of clients is taken away before `handler` sees the request.
+    /// Serves the public: a certificate is optional, no access rule is applied, and `handler`
+    /// authenticates the caller. Caller metadata sent by clients is removed before `handler` sees
+    /// the request.
     pub fn serve_public(&self, handler: Handler) -> Serving {
         self.serving(Exposure::Public).with_fallback(handler)
     }
 
-    /// Behind which exposure, and nothing served there yet but what every service answers.
+    /// Serves only the methods that every service has, with this exposure.
     pub fn serving(&self, exposure: Exposure) -> Serving {
         Serving::new(self.core.clone(), exposure)
     }
 }
 
 impl Core {
-    /// Lets `tasks` end by themselves within the grace period, then ends them; `late` is logged if it must.
+    /// Waits for `tasks` to end within the grace period, then aborts the rest and logs `late`.
     pub(crate) async fn drain(&self, mut tasks: JoinSet<()>, late: &str) {
         let done = async { while tasks.join_next().await.is_some() {} };
         let in_time = tokio::select! {

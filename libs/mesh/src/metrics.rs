@@ -1,4 +1,4 @@
-//! Prometheus metrics that every service has, and the registry a service adds its own to.
+//! The Prometheus metrics of every service, and the registry to which a service adds its own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -15,7 +15,7 @@ use tonic::Code;
 
 use crate::spans::dropped;
 
-/// From a fifth of a millisecond, which is a call on loopback, to the longest deadlines.
+/// From 0.2 ms, a call on loopback, to the longest deadlines.
 const SECONDS: [f64; 14] = [
     0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 15.0, 60.0,
 ];
@@ -68,12 +68,12 @@ impl Metrics {
         metrics
     }
 
-    /// The registry, whose names all begin with `servo_`.
+    /// The registry; all names begin with `servo_`.
     pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins to measure a call; dropping the meter unfinished counts it as cancelled.
+    /// Starts to measure a call. Dropping the meter unfinished counts the call as cancelled.
     pub(crate) fn begin(&self, method: &'static str) -> Meter {
         self.in_flight.inc();
         Meter {
@@ -97,17 +97,17 @@ impl Metrics {
             ("version", env!("CARGO_PKG_VERSION")),
         ]);
         let mut registry = self.registry();
-        registry.register("build", "The release that runs here", build);
+        registry.register("build", "The running release", build);
         registry.register("rpc_requests", "Calls answered", self.requests.clone());
         registry.register(
             "rpc_duration_seconds",
             "From a call's arrival to its last byte",
             self.durations.clone(),
         );
-        registry.register("rpc_in_flight", "Calls under way", self.in_flight.clone());
+        registry.register("rpc_in_flight", "Calls in flight", self.in_flight.clone());
         registry.register(
             "rpc_shed",
-            "Calls and connections refused for a limit",
+            "Calls and connections refused because of a limit",
             self.shed.clone(),
         );
         registry.register(
@@ -117,7 +117,7 @@ impl Metrics {
         );
         let help = "Spans that did not reach the collector";
         registry.register("telemetry_spans_dropped", help, dropped(service).clone());
-        let help = "When the certificate in use ends, in seconds since 1970";
+        let help = "Expiry of the certificate in use, in seconds since 1970";
         registry.register(
             "tls_certificate_expiry_seconds",
             help,

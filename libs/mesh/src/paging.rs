@@ -1,7 +1,7 @@
-//! Pages of lists: how many entries, and tokens that only their own list takes back.
+//! Pages of lists: page sizes, and page tokens that are valid only for their own list.
 //!
-//! A token is a cursor with a keyed hash over it and over everything that shapes the list (method, tenant, filter,
-//! …). One that was changed, or that comes from another list, is refused.
+//! A token is a cursor with a keyed hash over it and over everything that shapes the list (method,
+//! tenant, filter, …). A token that was changed, or that belongs to another list, is refused.
 
 use data_encoding::BASE64URL_NOPAD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -14,33 +14,34 @@ const TAG_BYTES: usize = 16;
 /// Writes and reads the tokens of one service. Every instance of it needs the same keys.
 #[derive(Clone)]
 pub struct PageTokens {
-    /// The first one writes, all of them read.
+    /// The first key writes, all keys read.
     keys: Vec<[u8; 32]>,
 }
 
 impl PageTokens {
-    /// The first key writes tokens and all of them are accepted, so that keys can be rotated.
-    /// `None` without a key.
+    /// The first key writes tokens and all keys are accepted, so that keys can be rotated. `None`
+    /// without a key.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> Option<PageTokens> {
-        // Derived, so that a key which is used elsewhere too gives nothing away here.
+        // Derives a key of its own, so that tokens reveal nothing about a key that is also used
+        // elsewhere.
         let derive = |key: &[u8]| keyed_hash(key, &["servo page tokens v1"]);
         let keys: Vec<[u8; 32]> = keys.into_iter().map(derive).collect();
         (!keys.is_empty()).then_some(PageTokens { keys })
     }
 
-    /// The token for what follows `cursor` in `list`.
+    /// Returns the token for the entries after `cursor` in `list`.
     pub fn write(&self, list: &[&str], cursor: &str) -> String {
         let mut bytes = tag(&self.keys[0], list, cursor).to_vec();
         bytes.extend_from_slice(cursor.as_bytes());
         BASE64URL_NOPAD.encode(&bytes)
     }
 
-    /// The cursor in a token of the same list; `None` for the first page.
+    /// Returns the cursor in a token of the same list; `None` for the first page.
     pub fn read(&self, list: &[&str], token: &str) -> Result<Option<String>, Error> {
         if token.is_empty() {
             return Ok(None);
         }
-        let sentence = "is not from this list; take next_page_token of the page before, with all else unchanged";
+        let sentence = "is not from this list; use next_page_token of the previous page and leave all other fields unchanged";
         let refused = || {
             Error::new(Reason::InvalidPageToken, format!("page_token: {sentence}"))
                 .and_bad_field("page_token", sentence)
@@ -50,8 +51,8 @@ impl PageTokens {
             .map_err(|_| refused())?;
         let (tag, cursor) = bytes.split_at_checked(TAG_BYTES).ok_or_else(refused)?;
         let cursor = std::str::from_utf8(cursor).map_err(|_| refused())?;
-        let is_ours = |key: &[u8; 32]| self::tag(key, list, cursor).as_slice() == tag;
-        if !self.keys.iter().any(is_ours) {
+        let is_signed_with = |key: &[u8; 32]| self::tag(key, list, cursor).as_slice() == tag;
+        if !self.keys.iter().any(is_signed_with) {
             return Err(refused());
         }
         Ok(Some(cursor.to_owned()))
@@ -71,7 +72,7 @@ impl std::fmt::Debug for PageTokens {
     }
 }
 
-/// Entries per page: 0 means the default, more than the most is the most.
+/// Returns the number of entries per page: 0 means the default, and `max` is the upper limit.
 pub fn page_size(given: i32, default: usize, max: usize) -> Result<usize, Error> {
     match usize::try_from(given) {
         Ok(0) => Ok(default),
@@ -83,7 +84,7 @@ pub fn page_size(given: i32, default: usize, max: usize) -> Result<usize, Error>
     }
 }
 
-/// Each part with its length, so that no two lists of parts give the same bytes.
+/// Includes the length of each part, so that different lists of parts never produce the same bytes.
 fn keyed_hash(key: &[u8], parts: &[&str]) -> [u8; 32] {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
     for part in parts {
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_leads_back_to_its_cursor_in_its_own_list_only() {
+    fn token_is_valid_only_for_its_own_list() {
         let tokens = PageTokens::new([b"secret".as_slice()]).unwrap();
         let token = tokens.write(&["list", "acme", ""], "41");
         assert_eq!(
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn page_sizes_have_a_default_and_a_most() {
+    fn page_sizes_have_a_default_and_a_maximum() {
         assert_eq!(page_size(0, 20, 100).unwrap(), 20);
         assert_eq!(page_size(7, 20, 100).unwrap(), 7);
         assert_eq!(page_size(1000, 20, 100).unwrap(), 100);

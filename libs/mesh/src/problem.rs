@@ -1,4 +1,5 @@
-//! Refusals over plain HTTP: problem details (RFC 9457) with the same reason, sentence and help as over gRPC.
+//! Errors over plain HTTP: problem details (RFC 9457) with the same reason, message and details as
+//! over gRPC.
 
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Response, StatusCode};
@@ -10,29 +11,29 @@ use crate::error::{Error, Reason, code, name};
 
 pub const MEDIA_TYPE: &str = "application/problem+json";
 
-/// The refusal as an answer.
+/// Renders the error as an HTTP response.
 pub fn response(error: Error) -> Response<Body> {
     response_as(status(error.reason()), error)
 }
 
-/// The refusal under a status of HTTP's own, such as a method that is not allowed.
+/// Renders the error with an HTTP status that has no gRPC code, such as method not allowed.
 pub fn response_as(status: StatusCode, error: Error) -> Response<Body> {
-    let mut answer = Response::new(Body::new(http_body_util::Full::from(
+    let mut response = Response::new(Body::new(http_body_util::Full::from(
         details(&error, status).to_string(),
     )));
-    *answer.status_mut() = status;
-    answer
+    *response.status_mut() = status;
+    response
         .headers_mut()
         .insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
     if let Some(delay) = error.delay() {
         let seconds = delay.as_secs() + u64::from(delay.subsec_nanos() > 0);
-        answer
+        response
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    // For whoever counts and logs calls on their way out.
-    answer.extensions_mut().insert(Status::from(error));
-    answer
+    // The server reads it when it counts and logs the call.
+    response.extensions_mut().insert(Status::from(error));
+    response
 }
 
 fn details(error: &Error, status: StatusCode) -> Value {
@@ -59,7 +60,8 @@ fn details(error: &Error, status: StatusCode) -> Value {
     Value::Object(details)
 }
 
-/// The status codes that Google's APIs answer, and one of its own for what is too large.
+/// Maps codes to the HTTP status that Google's APIs use, except that too large messages have their
+/// own.
 pub fn status(reason: Reason) -> StatusCode {
     if reason == Reason::MessageTooLarge {
         return StatusCode::PAYLOAD_TOO_LARGE;
@@ -77,7 +79,7 @@ pub fn status(reason: Reason) -> StatusCode {
         Code::Unimplemented => StatusCode::NOT_IMPLEMENTED,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         Code::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
-        // The caller is gone: nobody reads it.
+        // The caller is gone and does not read the response.
         Code::Cancelled => StatusCode::BAD_REQUEST,
         Code::Unknown | Code::Internal | Code::DataLoss => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -92,27 +94,27 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_refusal_says_over_http_what_it_says_over_grpc() {
+    async fn error_has_the_same_details_over_http_and_grpc() {
         let error =
             Error::bad_field("outcome", "is not given").retry_after(Duration::from_millis(1500));
-        let answer = response(error);
-        assert_eq!(answer.status(), StatusCode::BAD_REQUEST);
-        assert_eq!(answer.headers()[CONTENT_TYPE], MEDIA_TYPE);
+        let response = response(error);
+        assert_eq!(response.status(), StatusCode::BAD_REQUEST);
+        assert_eq!(response.headers()[CONTENT_TYPE], MEDIA_TYPE);
         assert_eq!(
-            answer.headers()[RETRY_AFTER],
+            response.headers()[RETRY_AFTER],
             "2",
-            "rounded up, or it would come too early"
+            "rounded up, because a retry must not come too early"
         );
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
-        let told: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(told["reason"], "INVALID_FIELD");
-        assert_eq!(told["status"], 400);
-        assert_eq!(told["fieldViolations"][0]["field"], "outcome");
-        assert_eq!(told["detail"], "outcome: is not given");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["reason"], "INVALID_FIELD");
+        assert_eq!(body["status"], 400);
+        assert_eq!(body["fieldViolations"][0]["field"], "outcome");
+        assert_eq!(body["detail"], "outcome: is not given");
     }
 
     #[test]
-    fn what_is_too_large_says_so() {
+    fn reasons_map_to_http_statuses() {
         assert_eq!(
             status(Reason::MessageTooLarge),
             StatusCode::PAYLOAD_TOO_LARGE

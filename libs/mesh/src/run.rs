@@ -1,4 +1,4 @@
-//! The life of a service process, from its configuration to its exit code.
+//! The lifecycle of a service process, from its configuration to its exit code.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,20 +15,20 @@ use crate::mesh::Mesh;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 
-/// Gives memory back after a burst and splinters less than the system's own: a planner that once made a plan of ten
-/// thousand tasks would keep its size for good.
+/// Returns memory to the system after a burst and fragments less than the system's allocator;
+/// otherwise a planner that once made a plan of ten thousand tasks would keep that size.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// What still runs after the drain is given this long to notice.
-const FAREWELL: Duration = Duration::from_secs(1);
+/// How long tasks that still run after the drain may take to stop.
+const RUNTIME_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A service at work, until it is told to stop. Boxed, so that all it consists of is compiled with its own crate and not
-/// once more in every program that runs it.
+/// A running service. Boxed, so that its code is compiled in its own crate and not again in every
+/// program that runs it.
 pub type ServiceFuture = Pin<Box<dyn Future<Output = Result<(), Fault>> + Send>>;
 
-/// Runs one service to its end. The exit code is 0 after an orderly stop, 1 for a fault of the running
-/// service, 2 for a wrong configuration; a fault is told in a sentence on stderr.
+/// Runs one service until it stops. The exit code is 0 after an orderly stop, 1 for a fault of the
+/// running service, 2 for a wrong configuration; a fault is printed on stderr.
 pub fn run<C: DeserializeOwned>(service: Service, start: fn(Mesh<C>) -> ServiceFuture) -> ExitCode {
     match boot(service, start) {
         Ok(()) => ExitCode::SUCCESS,
@@ -55,6 +55,6 @@ fn boot<C: DeserializeOwned>(
         }
         outcome
     });
-    runtime.shutdown_timeout(FAREWELL);
+    runtime.shutdown_timeout(RUNTIME_SHUTDOWN_TIMEOUT);
     outcome
 }

@@ -1,5 +1,5 @@
-//! What a handler's task knows about the call it serves, so that calls it makes in turn inherit the deadline
-//! and the trace without every function passing them along. A spawned task starts without them.
+//! The deadline and trace of the call that a task serves. Calls that a handler makes inherit them
+//! without passing them through every function; a spawned task starts without them.
 
 use std::future::Future;
 use std::time::Duration;
@@ -24,13 +24,13 @@ impl Scope {
     }
 }
 
-/// The time left until the deadline of the call being served.
+/// Returns the time left until the deadline of the call being served.
 pub fn time_left() -> Option<Duration> {
     let deadline = SCOPE.try_with(|scope| scope.deadline).ok().flatten()?;
     Some(deadline.saturating_duration_since(Instant::now()))
 }
 
-/// The trace of the call being served.
+/// Returns the trace of the call being served.
 pub fn current_trace() -> Option<TraceContext> {
     SCOPE.try_with(|scope| scope.trace.clone()).ok()
 }

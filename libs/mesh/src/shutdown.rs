@@ -1,4 +1,4 @@
-//! Being told to stop: the first signal drains, the second ends at once.
+//! Stop signals: the first one drains, the second one ends the process immediately.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-/// A cheap handle that all parts of a process watch.
+/// A cheap handle that all parts of a process observe.
 #[derive(Debug, Clone, Default)]
 pub struct Shutdown {
     draining: CancellationToken,
@@ -21,32 +21,32 @@ impl Shutdown {
         Shutdown::default()
     }
 
-    /// Begins to drain at SIGTERM or SIGINT and ends at the next one.
+    /// Drains at SIGTERM or SIGINT and ends the process at the next one.
     pub fn on_signals() -> io::Result<Shutdown> {
         let (mut terminate, mut interrupt) = (
             signal(SignalKind::terminate())?,
             signal(SignalKind::interrupt())?,
         );
         let shutdown = Shutdown::new();
-        let told = shutdown.clone();
+        let handle = shutdown.clone();
         servo_actor::spawn("signals", async move {
             loop {
                 tokio::select! {
-                    _ = terminate.recv() => told.signalled("SIGTERM"),
-                    _ = interrupt.recv() => told.signalled("SIGINT"),
+                    _ = terminate.recv() => handle.signalled("SIGTERM"),
+                    _ = interrupt.recv() => handle.signalled("SIGINT"),
                 }
             }
         });
         Ok(shutdown)
     }
 
-    /// Take nothing new, finish what is under way.
+    /// Stops accepting calls and finishes those in flight.
     pub fn drain(&self) {
         self.since.get_or_init(Instant::now);
         self.draining.cancel();
     }
 
-    /// Leave now.
+    /// Ends the process without waiting.
     pub fn end(&self) {
         self.drain();
         self.ended.cancel();
@@ -64,22 +64,22 @@ impl Shutdown {
         self.ended.cancelled().await;
     }
 
-    /// What is left of a grace that began when it was told to stop.
-    pub(crate) fn left_of(&self, grace: Duration) -> Duration {
+    /// Returns the rest of a grace period that began with the stop signal.
+    pub(crate) fn rest_of(&self, grace: Duration) -> Duration {
         grace.saturating_sub(self.since.get().map(Instant::elapsed).unwrap_or_default())
     }
 
-    /// Lives on its own, for what polls it by hand.
+    /// An owned token, for futures that poll it manually.
     pub(crate) fn drain_token(&self) -> CancellationToken {
         self.draining.clone()
     }
 
     fn signalled(&self, signal: &str) {
         if self.is_draining() {
-            info!(signal, "told to stop again, leaving at once");
+            info!(signal, "second stop signal, ending immediately");
             self.end();
         } else {
-            info!(signal, "told to stop, finishing what is under way");
+            info!(signal, "stop signal, finishing calls in flight");
             self.drain();
         }
     }

@@ -1,4 +1,4 @@
-//! Logs on stderr: JSON for machines, pretty for people. Spans to a collector, where one is configured.
+//! Logs on stderr, as JSON or as readable text, and the export of spans if it is configured.
 
 use std::io;
 
@@ -11,8 +11,8 @@ use crate::config::{LogFormat, Settings, Telemetry};
 use crate::fault::Fault;
 use crate::spans::{self, Exporter, LoggedOrExported, SpanLayer};
 
-/// Starts logging for the whole process, and the export of spans if it is wanted; once. What exports must be asked to
-/// finish before the process ends.
+/// Starts logging for the whole process and, if configured, the export of spans. Call it once, and
+/// finish the exporter before the process ends.
 pub fn init<C>(settings: &Settings<C>) -> Result<Option<Exporter>, Fault> {
     let config = &settings.common.telemetry;
     let filter = EnvFilter::builder().parse(&config.filter)?;
@@ -28,7 +28,7 @@ pub fn init<C>(settings: &Settings<C>) -> Result<Option<Exporter>, Fault> {
     Ok(exporter)
 }
 
-/// One filter before everything else: what is not logged is not even made.
+/// One global filter, so that events which are not logged are not created.
 fn log(
     config: &Telemetry,
     filter: EnvFilter,
@@ -46,7 +46,7 @@ fn log(
     }
 }
 
-/// Spans that are too many for a log still belong to their trace.
+/// Exports spans below the log level too, because they belong to their trace.
 fn log_and_export(
     config: &Telemetry,
     filter: EnvFilter,

@@ -1,4 +1,4 @@
-//! W3C trace context: which trace a call belongs to, taken over from the caller and passed on.
+//! W3C trace context: the trace that a call belongs to, accepted from the caller and sent to peers.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ const TRACESTATE: &str = "tracestate";
 const TRACESTATE_BYTES_MAX: usize = 512;
 const SAMPLED: u8 = 1;
 
-/// One span of a trace. Its text form goes into events and envelopes too.
+/// One span of a trace. Its text form is also stored in events and envelopes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext {
     trace_id: u128,
@@ -29,7 +29,7 @@ impl TraceContext {
         }
     }
 
-    /// A span below this one.
+    /// A child span of this one.
     pub fn child(&self) -> TraceContext {
         TraceContext {
             span_id: nonzero_u64(),
@@ -37,7 +37,8 @@ impl TraceContext {
         }
     }
 
-    /// `00-<trace>-<span>-<flags>` of version 00, or of a later one that begins the same way.
+    /// Parses `00-<trace>-<span>-<flags>` of version 00, or of a later version that begins the same
+    /// way.
     pub fn parse(traceparent: &str) -> Option<TraceContext> {
         let mut parts = traceparent.split('-');
         let version = hex(parts.next()?, 2)?;
@@ -57,7 +58,7 @@ impl TraceContext {
         })
     }
 
-    /// What the caller sent, if it can be read.
+    /// Reads the caller's context. `None` if it is absent or malformed.
     pub(crate) fn extract(headers: &HeaderMap) -> Option<TraceContext> {
         let mut context = TraceContext::parse(headers.get(TRACEPARENT)?.to_str().ok()?)?;
         context.state = headers
@@ -76,7 +77,7 @@ impl TraceContext {
         }
     }
 
-    /// What vendors wrote beside it; empty when they did not.
+    /// The vendors' tracestate; empty when there is none.
     pub fn state(&self) -> &str {
         self.state
             .as_ref()
@@ -84,7 +85,7 @@ impl TraceContext {
             .unwrap_or_default()
     }
 
-    /// Whether whoever began the trace wants it kept.
+    /// Whether the originator of the trace wants it recorded.
     pub(crate) fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
@@ -141,7 +142,7 @@ mod tests {
     const GOOD: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     #[test]
-    fn what_is_read_is_written_again() {
+    fn traceparent_is_formatted_as_parsed() {
         assert_eq!(TraceContext::parse(GOOD).unwrap().to_string(), GOOD);
         let child = TraceContext::parse(GOOD).unwrap().child();
         assert_eq!(child.trace_id(), "0af7651916cd43dd8448eb211c80319c");
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_traceparent_starts_a_new_trace() {
+    fn malformed_traceparent_is_rejected() {
         for broken in [
             "",
             "00",

@@ -1,4 +1,4 @@
-//! What a type cannot say about the common sections: ranges, addresses, log filters.
+//! Checks of the common sections that types cannot express: ranges, addresses, log filters.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -13,7 +13,8 @@ use super::{Common, Peers, Tls};
 use crate::fault::ConfigFault;
 use crate::spans::collector_uri;
 
-/// The decoder behind every generated server stops here; a larger limit would be a promise nobody keeps.
+/// The decoder of every generated server rejects larger messages, so a higher limit would have no
+/// effect.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
@@ -190,9 +191,9 @@ impl Check<'_> {
     }
 }
 
-/// A peer's address, if it is one: scheme https, a host, a port, nothing else.
+/// Parses a peer's address. `None` unless it is https with a host, a port and nothing else.
 pub(crate) fn peer_uri(address: &str) -> Option<Uri> {
     let uri: Uri = address.parse().ok()?;
-    let bare = uri.path() == "/" && uri.query().is_none();
-    (uri.scheme_str() == Some("https") && uri.port_u16().is_some() && bare).then_some(uri)
+    let has_no_path = uri.path() == "/" && uri.query().is_none();
+    (uri.scheme_str() == Some("https") && uri.port_u16().is_some() && has_no_path).then_some(uri)
 }

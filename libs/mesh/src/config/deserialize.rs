@@ -1,4 +1,5 @@
-//! The serde side of [`super::read`]: a deserializer that knows its key and writes faults into the notes.
+//! The serde side of [`super::read`]: a deserializer that knows its key and records faults as
+//! findings.
 
 use std::fmt;
 use std::vec;
@@ -9,24 +10,24 @@ use serde::de::{
 };
 use serde::forward_to_deserialize_any;
 
-use super::read::Notes;
+use super::read::Findings;
 use super::tree::{Node, Value};
 
-/// Why a pass ended early.
+/// The reason why a pass ended early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// A type refused what it found; nobody knows yet where.
-    Unplaced(String),
+    /// A type refused its value; the key is not known yet.
+    Unlocated(String),
     /// A required field of the struct being read is absent.
     Missing(String),
-    /// The fault at this key is noted.
+    /// The fault at this key is recorded.
     At(String),
     MissingAt(String),
 }
 
 impl fmt::Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Stop::Unplaced(text) | Stop::Missing(text) | Stop::At(text) | Stop::MissingAt(text)) =
+        let (Stop::Unlocated(text) | Stop::Missing(text) | Stop::At(text) | Stop::MissingAt(text)) =
             self;
         f.write_str(text)
     }
@@ -36,55 +37,55 @@ impl std::error::Error for Stop {}
 
 impl de::Error for Stop {
     fn custom<T: fmt::Display>(sentence: T) -> Self {
-        Stop::Unplaced(sentence.to_string())
+        Stop::Unlocated(sentence.to_string())
     }
 
     fn missing_field(field: &'static str) -> Self {
         Stop::Missing(field.to_owned())
     }
 
-    // What was found is told from the tree, with its origin.
+    // The value that was found is described from the tree, because the tree knows its origin.
     fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Stop::Unplaced(format!("{expected} is allowed"))
+        Stop::Unlocated(format!("{expected} is allowed"))
     }
 
     fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Stop::Unplaced(format!("{expected} is allowed"))
+        Stop::Unlocated(format!("{expected} is allowed"))
     }
 
     fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
-        Stop::Unplaced(format!("one of {} is allowed", expected.join(", ")))
+        Stop::Unlocated(format!("one of {} is allowed", expected.join(", ")))
     }
 }
 
 pub(crate) struct NodeReader<'a> {
     node: &'a Node,
     key: String,
-    notes: &'a Notes<'a>,
+    findings: &'a Findings<'a>,
 }
 
 impl<'a> NodeReader<'a> {
-    pub(crate) fn root(node: &'a Node, notes: &'a Notes<'a>) -> Self {
+    pub(crate) fn root(node: &'a Node, findings: &'a Findings<'a>) -> Self {
         NodeReader {
             node,
             key: String::new(),
-            notes,
+            findings,
         }
     }
 
-    /// Notes the fault, which a visitor described without knowing where it stood.
-    fn place(node: &Node, key: &str, notes: &Notes<'_>, stop: Stop) -> Stop {
-        let Stop::Unplaced(allowed) = stop else {
+    /// Records a fault that a visitor described without knowing its key.
+    fn locate(node: &Node, key: &str, findings: &Findings<'_>, stop: Stop) -> Stop {
+        let Stop::Unlocated(allowed) = stop else {
             return stop;
         };
         if !matches!(node.value, Value::Missing) {
-            notes.wrong_value(key, node, &allowed);
+            findings.wrong_value(key, node, &allowed);
         }
         Stop::At(key.to_owned())
     }
 
     fn refuse(&self, allowed: &str) -> Stop {
-        self.notes.wrong_value(&self.key, self.node, allowed);
+        self.findings.wrong_value(&self.key, self.node, allowed);
         Stop::At(self.key.clone())
     }
 
@@ -98,7 +99,7 @@ impl<'a> NodeReader<'a> {
     fn is_missing(&self) -> bool {
         let missing = matches!(self.node.value, Value::Missing);
         if missing {
-            self.notes.not_set(&self.key);
+            self.findings.not_set(&self.key);
         }
         missing
     }
@@ -221,10 +222,10 @@ impl<'de> de::Deserializer<'de> for NodeReader<'_> {
             .enumerate()
             .map(|(index, item)| (format!("{}[{index}]", self.key), item));
         let kept: Vec<_> = keyed
-            .filter(|(key, _)| !self.notes.is_left_out(key))
+            .filter(|(key, _)| !self.findings.is_skipped(key))
             .collect();
         visitor.visit_seq(Items {
-            notes: self.notes,
+            findings: self.findings,
             items: kept.into_iter(),
         })
     }
@@ -235,11 +236,11 @@ impl<'de> de::Deserializer<'de> for NodeReader<'_> {
         };
         let kept = entries
             .iter()
-            .filter(|(name, _)| !self.notes.is_left_out(&join(&self.key, name)));
+            .filter(|(name, _)| !self.findings.is_skipped(&join(&self.key, name)));
         let entries = kept
             .map(|(name, node)| (name.clone(), node.clone()))
             .collect();
-        visitor.visit_map(Entries::new(self.key, self.notes, entries))
+        visitor.visit_map(Entries::new(self.key, self.findings, entries))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -250,12 +251,12 @@ impl<'de> de::Deserializer<'de> for NodeReader<'_> {
     ) -> Result<V::Value, Stop> {
         let entries = match &self.node.value {
             Value::Table(entries) => known_entries(entries.iter(), &self, fields),
-            Value::Missing => stand_ins(&self),
+            Value::Missing => placeholders(&self),
             _ => return Err(self.refuse("a section with keys is allowed")),
         };
-        let (key, notes) = (self.key, self.notes);
+        let (key, findings) = (self.key, self.findings);
         visitor
-            .visit_map(Entries::new(key.clone(), notes, entries))
+            .visit_map(Entries::new(key.clone(), findings, entries))
             .map_err(|stop| match stop {
                 Stop::Missing(field) => Stop::MissingAt(join(&key, &field)),
                 other => other,
@@ -267,7 +268,7 @@ impl<'de> de::Deserializer<'de> for NodeReader<'_> {
     }
 }
 
-/// The entries that `fields` names; every other one is a fault.
+/// Returns the entries that `fields` names and records a fault for every other one.
 fn known_entries<'n>(
     entries: impl Iterator<Item = (&'n String, &'n Node)>,
     reader: &NodeReader<'_>,
@@ -278,24 +279,24 @@ fn known_entries<'n>(
         let key = join(&reader.key, name);
         if !fields.contains(&name.as_str()) {
             reader
-                .notes
+                .findings
                 .unknown_key(&key, node, name, fields, reader.key.is_empty());
-        } else if !reader.notes.is_left_out(&key) {
+        } else if !reader.findings.is_skipped(&key) {
             known.push((name.clone(), node.clone()));
         }
     }
     let present = |name: &String| known.iter().any(|(known, _)| known == name);
-    let extra: Vec<_> = stand_ins(reader)
+    let extra: Vec<_> = placeholders(reader)
         .into_iter()
         .filter(|(name, _)| !present(name))
         .collect();
     known.into_iter().chain(extra).collect()
 }
 
-fn stand_ins(reader: &NodeReader<'_>) -> Vec<(String, Node)> {
+fn placeholders(reader: &NodeReader<'_>) -> Vec<(String, Node)> {
     reader
-        .notes
-        .stand_ins_below(&reader.key)
+        .findings
+        .placeholders_below(&reader.key)
         .into_iter()
         .map(|name| (name, Node::missing()))
         .collect()
@@ -324,16 +325,16 @@ fn join(key: &str, name: &str) -> String {
 
 struct Entries<'a> {
     key: String,
-    notes: &'a Notes<'a>,
+    findings: &'a Findings<'a>,
     entries: vec::IntoIter<(String, Node)>,
     value: Option<(String, Node)>,
 }
 
 impl<'a> Entries<'a> {
-    fn new(key: String, notes: &'a Notes<'a>, entries: Vec<(String, Node)>) -> Self {
+    fn new(key: String, findings: &'a Findings<'a>, entries: Vec<(String, Node)>) -> Self {
         Entries {
             key,
-            notes,
+            findings,
             entries: entries.into_iter(),
             value: None,
         }
@@ -360,19 +361,19 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         let (name, node) = self
             .value
             .take()
-            .ok_or_else(|| Stop::Unplaced("value before key".to_owned()))?;
+            .ok_or_else(|| Stop::Unlocated("value before key".to_owned()))?;
         let key = join(&self.key, &name);
         seed.deserialize(NodeReader {
             node: &node,
             key: key.clone(),
-            notes: self.notes,
+            findings: self.findings,
         })
-        .map_err(|stop| NodeReader::place(&node, &key, self.notes, stop))
+        .map_err(|stop| NodeReader::locate(&node, &key, self.findings, stop))
     }
 }
 
 struct Items<'a> {
-    notes: &'a Notes<'a>,
+    findings: &'a Findings<'a>,
     items: vec::IntoIter<(String, Node)>,
 }
 
@@ -389,10 +390,10 @@ impl<'de> SeqAccess<'de> for Items<'_> {
         let reader = NodeReader {
             node: &node,
             key: key.clone(),
-            notes: self.notes,
+            findings: self.findings,
         };
         seed.deserialize(reader)
             .map(Some)
-            .map_err(|stop| NodeReader::place(&node, &key, self.notes, stop))
+            .map_err(|stop| NodeReader::locate(&node, &key, self.findings, stop))
     }
 }

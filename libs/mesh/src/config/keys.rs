@@ -1,11 +1,12 @@
-//! The keys that sign workers' callbacks, shared by the dispatcher, which signs, and the callback, which verifies.
+//! The keys that sign workers' callbacks. The dispatcher signs with them, the callback service
+//! verifies.
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use servo_model::presign::{KeyError, KeyRing, SigningKey};
 
-/// `[[…signing_keys]]`: the first signs, all of them verify. To rotate, put a new one in front, and take the old one
-/// away when nothing signed with it counts any more.
+/// `[[…signing_keys]]`: the first key signs, all keys verify. To rotate, put a new key first, and
+/// remove the old key once everything signed with it has expired.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
 pub struct SigningKeys(Vec<Key>);
@@ -18,7 +19,7 @@ struct Key {
     secret: SecretString,
 }
 
-/// Why the keys cannot be used.
+/// The reason why the keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadKeys {
     #[error("is empty; name at least one key with its kid and secret")]
@@ -28,7 +29,7 @@ pub enum BadKeys {
 }
 
 impl SigningKeys {
-    /// The id and the bytes of the key that signs.
+    /// Returns the id and the bytes of the signing key.
     pub fn current(&self) -> Option<(&str, &[u8])> {
         self.0
             .first()

@@ -1,8 +1,9 @@
-//! Typed, layered configuration: defaults, the TOML file at `SERVO_CONFIG`, `SERVO_<SECTION>__<KEY>`.
+//! Typed, layered configuration: defaults, the TOML file at `SERVO_CONFIG`,
+//! `SERVO_<SECTION>__<KEY>`.
 //!
-//! Four sections are the same for every service ([`Common`]); a service adds its own as a struct with
-//! `#[serde(deny_unknown_fields)]`. All faults are found at once, each a sentence that names the key, where
-//! its value came from and what is allowed.
+//! Four sections are the same for every service ([`Common`] and `tls`); a service adds its own
+//! sections as a struct with `#[serde(deny_unknown_fields)]`. Reading reports all faults together,
+//! each as a sentence that names the key, the origin of its value and the allowed values.
 
 pub(crate) mod check;
 mod deserialize;
@@ -21,7 +22,7 @@ use servo_model::Service;
 use servo_model::service::METRICS_PORT_OFFSET;
 
 pub use keys::{BadKeys, SigningKeys};
-use read::Neighbours;
+use read::ForeignKeys;
 use tree::Node;
 pub use tree::Sources;
 pub use units::{address, duration, size};
@@ -29,10 +30,10 @@ pub use units::{address, duration, size};
 use crate::fault::{ConfigFault, Fault};
 
 const COMMON_SECTIONS: [&str; 4] = ["server", "tls", "peers", "telemetry"];
-// One file may serve the whole mesh: a section that another service reads is not a typing mistake.
+// One file may configure the whole mesh, so a section that another service reads is not a typo.
 const SHARED_SECTIONS: [&str; 3] = ["attempts", "database", "paging"];
 
-/// A service's configuration, read and found good: the common sections, its own, its certificates.
+/// A service's validated configuration: the common sections, its own sections, its certificates.
 pub struct Settings<C> {
     pub service: Service,
     pub common: Common,
@@ -40,12 +41,12 @@ pub struct Settings<C> {
     pub tls: crate::tls::Tls,
 }
 
-/// For a service without sections of its own.
+/// The configuration of a service without sections of its own.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NoSections {}
 
-/// The sections that every service has, beside `tls`.
+/// The sections that every service has, in addition to `tls`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Common {
@@ -64,24 +65,25 @@ pub struct Server {
     /// Metrics and probes over plain HTTP. Defaults to loopback and the service's port + 100.
     #[serde(deserialize_with = "units::address")]
     pub metrics_listen: Option<SocketAddr>,
-    /// How long calls under way may take to finish once the process was told to stop.
+    /// How long calls in flight may take to finish after a stop signal.
     #[serde(deserialize_with = "duration")]
     pub grace: Duration,
-    /// The longest deadline a call gets; a longer one is cut to this.
+    /// The longest deadline a call gets; longer ones are reduced to this.
     #[serde(deserialize_with = "duration")]
     pub max_deadline: Duration,
     /// The largest single message.
     #[serde(deserialize_with = "size")]
     pub max_message: usize,
-    /// Calls under way at once; more are refused with RESOURCE_EXHAUSTED.
+    /// Limit of calls in flight; further calls are refused with RESOURCE_EXHAUSTED.
     pub max_requests: u32,
-    /// Open response streams at once.
+    /// Limit of open response streams.
     pub max_streams: u32,
     pub max_connections: u32,
     /// How long a client may take for its TLS handshake.
     #[serde(deserialize_with = "duration")]
     pub handshake_timeout: Duration,
-    /// How often a service that is not ready looks whether it is; once it is, a fifth as often.
+    /// How often a service that is not ready repeats its readiness check; once ready, it checks a
+    /// fifth as often.
     #[serde(deserialize_with = "duration")]
     pub ready_every: Duration,
 }
@@ -119,16 +121,16 @@ impl Default for Server {
     }
 }
 
-/// PEM files. All three are read again while the service runs.
+/// PEM files. All three are reloaded while the service runs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tls {
-    /// The service's certificate, its chain after it.
+    /// The service's certificate, followed by its chain.
     pub certificate: PathBuf,
     pub key: PathBuf,
-    /// The authorities that vouch for the mesh.
+    /// The trusted certificate authorities of the mesh.
     pub ca: PathBuf,
-    /// How often the files are looked at.
+    /// How often the files are checked for changes.
     #[serde(default = "reload_every", deserialize_with = "duration")]
     pub reload_every: Duration,
 }
@@ -137,7 +139,7 @@ fn reload_every() -> Duration {
     Duration::from_secs(10)
 }
 
-/// Where the other services are, and how they are called.
+/// The addresses of the other services and the settings for calling them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Peers {
@@ -152,16 +154,16 @@ pub struct Peers {
     pub console: Option<String>,
     #[serde(deserialize_with = "duration")]
     pub connect_timeout: Duration,
-    /// The deadline of a call that neither sets one nor inherits one.
+    /// The deadline of a call that has no deadline of its own and inherits none.
     #[serde(deserialize_with = "duration")]
     pub deadline: Duration,
-    /// A silent connection is asked for a sign of life this often …
+    /// A ping is sent on an idle connection this often …
     #[serde(deserialize_with = "duration")]
     pub keep_alive_every: Duration,
-    /// … and given up when none comes within this.
+    /// … and the connection is closed when no reply arrives within this time.
     #[serde(deserialize_with = "duration")]
     pub keep_alive_timeout: Duration,
-    /// How often an idempotent call is repeated at most.
+    /// The maximum number of retries of an idempotent call.
     pub max_retries: u32,
 }
 
@@ -187,7 +189,7 @@ impl Default for Peers {
 }
 
 impl Peers {
-    /// The address of a service: what is configured, else loopback and its port.
+    /// Returns the configured address of a service, or loopback and its default port.
     pub fn address(&self, service: Service) -> String {
         let configured = self.configured(service).map(str::to_owned);
         configured.unwrap_or_else(|| format!("https://127.0.0.1:{}", service.default_port()))
@@ -213,9 +215,9 @@ impl Peers {
 #[serde(deny_unknown_fields, default)]
 pub struct Telemetry {
     pub format: LogFormat,
-    /// What is logged: a level, or `target=level` pairs (`info,servo_scheduler=debug`).
+    /// The log filter: a level, or `target=level` pairs (`info,servo_scheduler=debug`).
     pub filter: String,
-    /// Where spans are exported to by OTLP over gRPC; nowhere unless set.
+    /// The OTLP gRPC endpoint that receives spans; without it no spans are exported.
     pub otlp_endpoint: Option<String>,
 }
 
@@ -237,20 +239,20 @@ pub enum LogFormat {
 }
 
 impl<C: DeserializeOwned> Settings<C> {
-    /// Reads all layers and the certificates they name, or tells every fault.
+    /// Reads all layers and the certificates they name. Fails with every fault that was found.
     pub fn read(service: Service, sources: &Sources) -> Result<Settings<C>, Fault> {
         let tree = sources.tree().map_err(Fault::Config)?;
         let (common_part, own_part) = tree.split(&COMMON_SECTIONS);
         let (tls_part, common_part) = common_part.split(&["tls"]);
-        let tls = read::read(&tls_part, &Neighbours::default())
+        let tls = read::read(&tls_part, &ForeignKeys::default())
             .and_then(|part| load(service, part, &tree));
         let common =
-            read::read(&common_part, &Neighbours::default()).and_then(|part| checked(part, &tree));
-        let neighbours = Neighbours {
+            read::read(&common_part, &ForeignKeys::default()).and_then(|part| checked(part, &tree));
+        let foreign_keys = ForeignKeys {
             known: &COMMON_SECTIONS,
             ignored: &foreign_sections(service),
         };
-        let own = read::read(&own_part, &neighbours);
+        let own = read::read(&own_part, &foreign_keys);
         match (common, tls, own) {
             (Ok(common), Ok(tls), Ok(own)) => Ok(Settings {
                 service,
@@ -289,7 +291,7 @@ fn checked(common: Common, tree: &Node) -> Result<Common, Vec<ConfigFault>> {
     }
 }
 
-/// Sections that this service leaves to others. Its own are known to its type.
+/// Sections that other services read. The service's own sections are fields of its type.
 fn foreign_sections(service: Service) -> Vec<&'static str> {
     let others = Service::ALL
         .into_iter()

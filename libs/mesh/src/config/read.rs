@@ -1,8 +1,9 @@
-//! Turns the tree into a typed section and finds every fault on the way, not only the first.
+//! Turns the tree into a typed section and reports every fault, not only the first.
 //!
-//! Serde stops at its first error. This reader notes the fault with its key and origin, leaves the entry out
-//! and reads again until nothing new turns up. The field's type decides how untyped text is read, so that
-//! `SERVO_DATABASE__PASSWORD=12345` stays text and `SERVO_SERVER__MAX_REQUESTS=12345` becomes a number.
+//! Serde stops at its first error. This reader therefore records the fault with its key and origin,
+//! skips the entry and reads again, until a pass finds nothing new. The field's type decides how
+//! untyped text is read, so that `SERVO_DATABASE__PASSWORD=12345` stays text and
+//! `SERVO_SERVER__MAX_REQUESTS=12345` becomes a number.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,52 +14,52 @@ use super::deserialize::{NodeReader, Stop};
 use super::tree::{Node, Value};
 use crate::fault::ConfigFault;
 
-/// Keys of the root that somebody else reads.
+/// Keys of the root that another reader handles.
 #[derive(Default)]
-pub(crate) struct Neighbours<'a> {
-    /// Worth naming when a key is mistyped.
+pub(crate) struct ForeignKeys<'a> {
+    /// Suggested when a key is mistyped.
     pub(crate) known: &'a [&'a str],
-    /// Not judged here.
+    /// Skipped without a fault.
     pub(crate) ignored: &'a [&'a str],
 }
 
 pub(crate) fn read<T: DeserializeOwned>(
     tree: &Node,
-    neighbours: &Neighbours<'_>,
+    foreign_keys: &ForeignKeys<'_>,
 ) -> Result<T, Vec<ConfigFault>> {
-    let notes = Notes::new(neighbours);
+    let findings = Findings::new(foreign_keys);
     loop {
-        match T::deserialize(NodeReader::root(tree, &notes)) {
-            Ok(value) if notes.is_clean() => return Ok(value),
-            Ok(_) => return Err(notes.into_faults()),
+        match T::deserialize(NodeReader::root(tree, &findings)) {
+            Ok(value) if findings.is_clean() => return Ok(value),
+            Ok(_) => return Err(findings.into_faults()),
             Err(stop) => {
-                if !notes.can_go_on(stop) {
-                    return Err(notes.into_faults());
+                if !findings.can_continue(stop) {
+                    return Err(findings.into_faults());
                 }
             }
         }
     }
 }
 
-/// What the passes so far found out.
-pub(crate) struct Notes<'a> {
-    neighbours: &'a Neighbours<'a>,
+/// Faults and decisions of the passes so far.
+pub(crate) struct Findings<'a> {
+    foreign_keys: &'a ForeignKeys<'a>,
     faults: RefCell<BTreeMap<String, String>>,
-    left_out: RefCell<BTreeSet<String>>,
-    stand_ins: RefCell<BTreeSet<String>>,
+    skipped: RefCell<BTreeSet<String>>,
+    placeholders: RefCell<BTreeSet<String>>,
 }
 
-impl<'a> Notes<'a> {
-    fn new(neighbours: &'a Neighbours<'a>) -> Self {
-        Notes {
-            neighbours,
+impl<'a> Findings<'a> {
+    fn new(foreign_keys: &'a ForeignKeys<'a>) -> Self {
+        Findings {
+            foreign_keys,
             faults: RefCell::default(),
-            left_out: RefCell::default(),
-            stand_ins: RefCell::default(),
+            skipped: RefCell::default(),
+            placeholders: RefCell::default(),
         }
     }
 
-    pub(crate) fn note(&self, key: &str, sentence: impl Into<String>) {
+    pub(crate) fn record(&self, key: &str, sentence: impl Into<String>) {
         self.faults
             .borrow_mut()
             .entry(key.to_owned())
@@ -66,7 +67,7 @@ impl<'a> Notes<'a> {
     }
 
     pub(crate) fn wrong_value(&self, key: &str, node: &Node, allowed: &str) {
-        self.note(
+        self.record(
             key,
             format!(
                 "found {} ({}), but {allowed}",
@@ -84,10 +85,14 @@ impl<'a> Notes<'a> {
         known: &[&str],
         at_root: bool,
     ) {
-        if at_root && self.neighbours.ignored.contains(&name) {
+        if at_root && self.foreign_keys.ignored.contains(&name) {
             return;
         }
-        let others = if at_root { self.neighbours.known } else { &[] };
+        let others = if at_root {
+            self.foreign_keys.known
+        } else {
+            &[]
+        };
         let mut allowed: Vec<&str> = known.iter().chain(others).copied().collect();
         allowed.sort_unstable();
         let hint = match closest(name, &allowed) {
@@ -95,24 +100,25 @@ impl<'a> Notes<'a> {
             None if allowed.is_empty() => "nothing can be set here".to_owned(),
             None => format!("known here are {}", allowed.join(", ")),
         };
-        self.note(key, format!("unknown key ({}); {hint}", node.origin));
+        self.record(key, format!("unknown key ({}); {hint}", node.origin));
     }
 
     pub(crate) fn not_set(&self, key: &str) {
-        // An entry of a list has no variable of its own.
-        let variable = match key.contains('[') {
-            true => String::new(),
-            false => format!(" or as SERVO_{}", key.to_uppercase().replace('.', "__")),
+        // An entry of a list cannot be set by an environment variable.
+        let variable = if key.contains('[') {
+            String::new()
+        } else {
+            format!(" or as SERVO_{}", key.to_uppercase().replace('.', "__"))
         };
-        self.note(key, format!("not set; set it in the file{variable}"));
+        self.record(key, format!("not set; set it in the file{variable}"));
     }
 
-    pub(crate) fn is_left_out(&self, key: &str) -> bool {
-        self.left_out.borrow().contains(key)
+    pub(crate) fn is_skipped(&self, key: &str) -> bool {
+        self.skipped.borrow().contains(key)
     }
 
-    /// The names directly below `prefix` for which a stand-in is wanted.
-    pub(crate) fn stand_ins_below(&self, prefix: &str) -> Vec<String> {
+    /// Returns the names directly below `prefix` that need a placeholder.
+    pub(crate) fn placeholders_below(&self, prefix: &str) -> Vec<String> {
         let below = |key: &String| {
             let rest = if prefix.is_empty() {
                 Some(key.as_str())
@@ -121,20 +127,25 @@ impl<'a> Notes<'a> {
             };
             rest.filter(|name| !name.contains('.')).map(str::to_owned)
         };
-        self.stand_ins.borrow().iter().filter_map(below).collect()
+        self.placeholders
+            .borrow()
+            .iter()
+            .filter_map(below)
+            .collect()
     }
 
     fn is_clean(&self) -> bool {
         self.faults.borrow().is_empty()
     }
 
-    /// Whether another pass can find more: it can if this stop teaches us to leave out or fill in a new key.
-    fn can_go_on(&self, stop: Stop) -> bool {
+    /// Prepares the next pass. Returns false when it could not find anything new, which is when
+    /// this stop names no new key to skip or to fill in.
+    fn can_continue(&self, stop: Stop) -> bool {
         match stop {
-            Stop::At(key) => self.left_out.borrow_mut().insert(key),
-            Stop::MissingAt(key) => self.stand_ins.borrow_mut().insert(key),
-            Stop::Unplaced(sentence) | Stop::Missing(sentence) => {
-                self.note("configuration", sentence);
+            Stop::At(key) => self.skipped.borrow_mut().insert(key),
+            Stop::MissingAt(key) => self.placeholders.borrow_mut().insert(key),
+            Stop::Unlocated(sentence) | Stop::Missing(sentence) => {
+                self.record("configuration", sentence);
                 false
             }
         }
@@ -149,7 +160,7 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// What stands there, in words; never the text of a secret.
+/// Describes the value that was found, without the text of a secret.
 fn found(key: &str, value: &Value) -> String {
     match value {
         Value::Untyped(_) | Value::Text(_) if is_secret(key) => "a secret text".to_owned(),

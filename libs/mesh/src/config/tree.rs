@@ -1,4 +1,4 @@
-//! The layers of configuration as one tree, in which every value remembers where it came from.
+//! The layers of configuration as one tree, in which every value keeps its origin.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::fault::ConfigFault;
 
-/// Where configuration is read from, weakest first: the file, the environment, what the program sets.
+/// The sources of configuration, lowest precedence first: the file, the environment, overrides by
+/// the program.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
     file: Option<PathBuf>,
@@ -20,8 +21,8 @@ impl Sources {
         Sources::default()
     }
 
-    /// `SERVO_CONFIG` names the file; `SERVO_<SECTION>__<KEY>` sets one key. A variable without the double
-    /// underscore (`SERVO_DATABASE_URL`) belongs to somebody else.
+    /// `SERVO_CONFIG` names the file; `SERVO_<SECTION>__<KEY>` sets one key. A variable without the
+    /// double underscore (`SERVO_DATABASE_URL`) is not configuration and is ignored.
     pub fn from_process() -> Sources {
         let mut sources = Sources::new();
         for (name, value) in std::env::vars_os() {
@@ -53,13 +54,14 @@ impl Sources {
         self
     }
 
-    /// Sets a dotted key above everything else, for programs that run several services.
+    /// Overrides a dotted key with the highest precedence, for programs that run several services.
     pub fn set(mut self, key: impl Into<String>, value: impl fmt::Display) -> Sources {
         self.overrides.push((key.into(), value.to_string()));
         self
     }
 
-    /// All layers merged. Without its file nothing else is worth judging, so that fault stands alone.
+    /// Merges all layers. A file that cannot be read is the only fault reported, because the other
+    /// layers cannot be judged without it.
     pub(crate) fn tree(&self) -> Result<Node, Vec<ConfigFault>> {
         let mut root = match &self.file {
             Some(path) => read_file(path).map_err(|fault| vec![fault])?,
@@ -94,7 +96,7 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// Text without a type, from the environment: the field decides what it is read as.
+    /// Text from the environment; the field's type decides how it is read.
     Untyped(String),
     Text(String),
     Integer(i64),
@@ -102,7 +104,7 @@ pub(crate) enum Value {
     Boolean(bool),
     List(Vec<Node>),
     Table(BTreeMap<String, Node>),
-    /// Stands where a required value is missing, so that the faults after it are found too.
+    /// Placeholder of a required value that is missing, so that later faults are found too.
     Missing,
 }
 
@@ -131,7 +133,7 @@ impl Node {
         }
     }
 
-    /// The node at a dotted key, for telling where a value came from.
+    /// Returns the node at a dotted key, for example to report the origin of its value.
     pub(crate) fn at(&self, dotted: &str) -> Option<&Node> {
         dotted
             .split('.')
@@ -141,7 +143,7 @@ impl Node {
             })
     }
 
-    /// The root's entries by these names, and the other ones.
+    /// Splits the root into the entries with these names and the other ones.
     pub(crate) fn split(&self, names: &[&str]) -> (Node, Node) {
         let Value::Table(entries) = &self.value else {
             return (self.clone(), Node::missing());

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Deserializer;
 use serde::de::{self, Unexpected, Visitor};
 
-/// Reads a duration such as `"250ms"`; a bare number has no unit and is refused.
+/// Reads a duration such as `"250ms"`. A number without a unit is refused.
 pub fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let expected = "a duration, a whole number with ms, s, m or h, such as `250ms` or `5s`,";
     deserializer.deserialize_any(Text {
@@ -28,7 +28,7 @@ pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Erro
     })
 }
 
-/// Reads an address to listen on.
+/// Reads a listen address.
 pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let expected = "an IP address with a port, such as `127.0.0.1:7412` or `[::]:7412`,";
     let address = deserializer.deserialize_any(Text {
@@ -38,7 +38,7 @@ pub fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Sock
     Ok(Some(address))
 }
 
-/// Takes text that `parse` understands.
+/// A visitor that accepts text which `parse` understands.
 struct Text<T> {
     parse: fn(&str) -> Option<T>,
     expected: &'static str,

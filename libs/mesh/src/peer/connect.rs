@@ -1,7 +1,8 @@
-//! One connection to a peer: TCP, TLS, the server's identity, and a clear word about what went wrong.
+//! One connection to a peer: TCP, TLS, the server's identity, and a clear description of failures.
 //!
-//! With TLS 1.3 a client is done with its handshake before the server has judged its certificate: the refusal
-//! arrives later, as an alert on the first read. [`Observed`] keeps it, so that the failing call can tell.
+//! With TLS 1.3 a client finishes its handshake before the server has verified its certificate, so
+//! a refusal arrives later, as an alert on the first read. [`ObservedStream`] records it, so that
+//! the failing call can report it.
 
 use std::io;
 use std::pin::Pin;
@@ -22,10 +23,10 @@ use tokio_rustls::client::TlsStream;
 use crate::fault::with_causes;
 use crate::tls::{Tls, WrongIdentity};
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug, Clone, thiserror::Error)]
-pub(super) enum Trouble {
-    /// Nobody there, or nobody who speaks TLS.
+pub(super) enum ConnectError {
+    /// There is no server at the address, or it does not use TLS.
     #[error("{0}")]
     Unreachable(String),
     /// One side does not accept the other's certificate.
@@ -33,7 +34,7 @@ pub(super) enum Trouble {
     NotTrusted(String),
 }
 
-/// What to connect to and as whom.
+/// The server to connect to, and our own identity.
 #[derive(Clone)]
 pub(super) struct Target {
     pub(super) service: Service,
@@ -43,25 +44,29 @@ pub(super) struct Target {
     pub(super) timeout: Duration,
 }
 
-/// Why the latest connection broke, if it did. It only explains; what may be repeated is never judged by it.
-pub(super) type LastEnd = Arc<Mutex<Option<Trouble>>>;
+/// Why the latest connection broke, if it did. It is only used in error messages, never to decide
+/// about retries.
+pub(super) type LastFailure = Arc<Mutex<Option<ConnectError>>>;
 
 impl Target {
-    pub(super) async fn connect(self, last_end: LastEnd) -> Result<TokioIo<Observed>, Trouble> {
-        let connected = tokio::time::timeout(self.timeout, self.shake_hands()).await;
+    pub(super) async fn connect(
+        self,
+        last_failure: LastFailure,
+    ) -> Result<TokioIo<ObservedStream>, ConnectError> {
+        let connected = tokio::time::timeout(self.timeout, self.handshake()).await;
         let timed_out =
             || self.unreachable(&format!("no TLS connection within {:?}", self.timeout));
         let stream = connected.unwrap_or_else(|_| Err(timed_out()))?;
-        *last_end.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        Ok(TokioIo::new(Observed {
+        *last_failure.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(TokioIo::new(ObservedStream {
             stream,
             target: self,
-            last_end,
-            heard: false,
+            last_failure,
+            received_data: false,
         }))
     }
 
-    async fn shake_hands(&self) -> Result<TlsStream<TcpStream>, Trouble> {
+    async fn handshake(&self) -> Result<TlsStream<TcpStream>, ConnectError> {
         let host = self
             .address
             .host()
@@ -86,14 +91,14 @@ impl Target {
         connecting.await.map_err(|error| self.explain(&error))
     }
 
-    /// An IO error of a TLS stream in words that say which certificate, which file, which side.
-    fn explain(&self, error: &io::Error) -> Trouble {
+    /// Explains an IO error of a TLS stream: which certificate, which file, which side.
+    fn explain(&self, error: &io::Error) -> ConnectError {
         let tls = error
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<rustls::Error>());
         match tls {
-            Some(rustls::Error::AlertReceived(alert)) => self.refused_us(*alert),
-            Some(rustls::Error::InvalidCertificate(why)) => self.refuse_them(why),
+            Some(rustls::Error::AlertReceived(alert)) => self.peer_refused_our_certificate(*alert),
+            Some(rustls::Error::InvalidCertificate(why)) => self.server_certificate_error(why),
             Some(rustls::Error::InvalidMessage(_)) => self.unreachable("it does not speak TLS"),
             Some(rustls::Error::PeerIncompatible(why)) => {
                 self.unreachable(&format!("no common TLS: {why:?}"))
@@ -102,7 +107,7 @@ impl Target {
         }
     }
 
-    fn refused_us(&self, alert: AlertDescription) -> Trouble {
+    fn peer_refused_our_certificate(&self, alert: AlertDescription) -> ConnectError {
         let own = &self.own_identity;
         self.not_trusted(&match alert {
             AlertDescription::UnknownCA | AlertDescription::DecryptError => {
@@ -112,7 +117,7 @@ impl Target {
                 format!("it refused our certificate {own}: it has expired")
             }
             AlertDescription::CertificateRequired => {
-                "it wants a certificate and we showed none".to_owned()
+                "it requires a certificate and we presented none".to_owned()
             }
             AlertDescription::BadCertificate
             | AlertDescription::CertificateUnknown
@@ -125,7 +130,7 @@ impl Target {
         })
     }
 
-    fn refuse_them(&self, why: &CertificateError) -> Trouble {
+    fn server_certificate_error(&self, why: &CertificateError) -> ConnectError {
         let wrong_identity = match why {
             CertificateError::Other(other) => other.0.downcast_ref::<WrongIdentity>(),
             _ => None,
@@ -142,20 +147,20 @@ impl Target {
         })
     }
 
-    pub(super) fn unexplained(&self, error: &dyn std::error::Error) -> Trouble {
+    pub(super) fn unexplained(&self, error: &dyn std::error::Error) -> ConnectError {
         self.unreachable(&with_causes(error))
     }
 
-    fn unreachable(&self, why: &str) -> Trouble {
-        Trouble::Unreachable(format!(
+    fn unreachable(&self, why: &str) -> ConnectError {
+        ConnectError::Unreachable(format!(
             "{} at {} cannot be reached: {why}",
             self.service,
             self.authority()
         ))
     }
 
-    fn not_trusted(&self, why: &str) -> Trouble {
-        Trouble::NotTrusted(format!(
+    fn not_trusted(&self, why: &str) -> ConnectError {
+        ConnectError::NotTrusted(format!(
             "{} at {} and we do not trust each other: {why}",
             self.service,
             self.authority()
@@ -169,22 +174,25 @@ impl Target {
     }
 }
 
-/// A TLS stream that remembers why it broke.
-pub(super) struct Observed {
+/// A TLS stream that records why it broke.
+pub(super) struct ObservedStream {
     stream: TlsStream<TcpStream>,
     target: Target,
-    last_end: LastEnd,
-    heard: bool,
+    last_failure: LastFailure,
+    received_data: bool,
 }
 
-impl Observed {
-    /// A first read that fails is the server's judgement of our certificate, if it said one.
-    fn note(&mut self, trouble: Trouble) {
-        *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
+impl ObservedStream {
+    /// If the first read fails, the alert is the server's verdict on our certificate.
+    fn note(&mut self, error: ConnectError) {
+        *self
+            .last_failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 }
 
-impl AsyncRead for Observed {
+impl AsyncRead for ObservedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -193,16 +201,16 @@ impl AsyncRead for Observed {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
         match &polled {
-            Poll::Ready(Ok(())) if buf.filled().len() > before => self.heard = true,
-            Poll::Ready(Ok(())) if !self.heard => {
-                let trouble = self
+            Poll::Ready(Ok(())) if buf.filled().len() > before => self.received_data = true,
+            Poll::Ready(Ok(())) if !self.received_data => {
+                let error = self
                     .target
                     .unreachable("it closed the connection right after the TLS handshake");
-                self.note(trouble);
+                self.note(error);
             }
             Poll::Ready(Err(error)) => {
-                let trouble = self.target.explain(error);
-                self.note(trouble);
+                let error = self.target.explain(error);
+                self.note(error);
             }
             _ => {}
         }
@@ -210,7 +218,7 @@ impl AsyncRead for Observed {
     }
 }
 
-impl AsyncWrite for Observed {
+impl AsyncWrite for ObservedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

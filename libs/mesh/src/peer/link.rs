@@ -1,4 +1,4 @@
-//! The channel to a peer: made at the first call, made anew when the certificates change.
+//! The channel to a peer: opened by the first call, and opened again when the certificates change.
 
 use std::error::Error as StdError;
 use std::sync::{Mutex, PoisonError};
@@ -8,40 +8,40 @@ use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
 use tower::{Service, ServiceExt, service_fn};
 
-use super::connect::{LastEnd, Target, Trouble};
+use super::connect::{ConnectError, LastFailure, Target};
 use crate::config::Peers;
 
-/// Headers are small everywhere in the mesh; a peer that sends more is broken.
+/// Headers are small everywhere in the mesh; a peer that sends more is faulty.
 const HEADER_LIST_BYTES_MAX: u32 = 16 * 1024;
 
-/// A call that got no answer.
+/// A call without a response.
 pub(super) struct Failure {
-    pub(super) trouble: Trouble,
-    pub(super) fate: Fate,
+    pub(super) error: ConnectError,
+    pub(super) delivery: Delivery,
 }
 
-/// How far a request came that got no answer.
+/// How far a request without a response got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Delivery {
     /// There was no connection to send it on.
-    NoConnection,
-    /// The connection was being closed, in good order, and the request was not taken any more.
-    NotTaken,
-    /// Perhaps it was served.
+    NotConnected,
+    /// The connection was being closed cleanly, and the server did not accept the request.
+    NotAccepted,
+    /// The server may have processed it.
     Unknown,
 }
 
 pub(super) struct Link {
     target: Target,
     peers: Peers,
-    live: Mutex<Option<Live>>,
+    connection: Mutex<Option<Connection>>,
 }
 
 #[derive(Clone)]
-struct Live {
+struct Connection {
     generation: u64,
     channel: Channel,
-    last_end: LastEnd,
+    last_failure: LastFailure,
 }
 
 impl Link {
@@ -49,43 +49,47 @@ impl Link {
         Link {
             target,
             peers,
-            live: Mutex::new(None),
+            connection: Mutex::new(None),
         }
     }
 
     pub(super) async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Failure> {
-        let mut live = self.live();
-        let sent = match live.channel.ready().await {
+        let mut connection = self.connection();
+        let sent = match connection.channel.ready().await {
             Ok(channel) => channel.call(request).await,
             Err(error) => Err(error),
         };
-        sent.map_err(|error| self.failure(&error, &live))
+        sent.map_err(|error| self.failure(&error, &connection))
     }
 
-    fn live(&self) -> Live {
+    fn connection(&self) -> Connection {
         let generation = *self.target.tls.generation().borrow();
-        let mut live = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*live {
+        let mut connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match &*connection {
             Some(current) if current.generation == generation => current.clone(),
-            _ => live.insert(self.open(generation)).clone(),
+            _ => connection.insert(self.open(generation)).clone(),
         }
     }
 
-    /// Costs nothing until a call goes through. Calls on the old channel finish there.
-    fn open(&self, generation: u64) -> Live {
-        let last_end = LastEnd::default();
-        let (target, end) = (self.target.clone(), last_end.clone());
-        let connector = service_fn(move |_: Uri| target.clone().connect(end.clone()));
+    /// Does not connect before the first call. Calls on the previous channel finish there.
+    fn open(&self, generation: u64) -> Connection {
+        let last_failure = LastFailure::default();
+        let (target, failure) = (self.target.clone(), last_failure.clone());
+        let connector = service_fn(move |_: Uri| target.clone().connect(failure.clone()));
         let channel = self.endpoint().connect_with_connector_lazy(connector);
-        Live {
+        Connection {
             generation,
             channel,
-            last_end,
+            last_failure,
         }
     }
 
     fn endpoint(&self) -> Endpoint {
-        // Tonic would refuse https without its own TLS; the connector above speaks ours. The origin stays.
+        // Tonic refuses https without its own TLS, but the connector above provides TLS. The origin
+        // stays https.
         let mut plain = self.target.address.clone().into_parts();
         plain.scheme = Some(http::uri::Scheme::HTTP);
         let plain = Uri::from_parts(plain).unwrap_or_default();
@@ -98,41 +102,41 @@ impl Link {
             .tcp_nodelay(true)
     }
 
-    fn failure(&self, error: &tonic::transport::Error, live: &Live) -> Failure {
-        if let Some(trouble) = cause::<Trouble>(error) {
+    fn failure(&self, error: &tonic::transport::Error, connection: &Connection) -> Failure {
+        if let Some(error) = cause::<ConnectError>(error) {
             return Failure {
-                trouble: trouble.clone(),
-                fate: Fate::NoConnection,
+                error: error.clone(),
+                delivery: Delivery::NotConnected,
             };
         }
-        let end = live
-            .last_end
+        let last_failure = connection
+            .last_failure
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         Failure {
-            trouble: end.unwrap_or_else(|| self.target.unexplained(error)),
-            fate: fate(error),
+            error: last_failure.unwrap_or_else(|| self.target.unexplained(error)),
+            delivery: delivery(error),
         }
     }
 }
 
-/// Hyper cancels what it did not send; a GOAWAY without an error names the last request that was taken and
-/// ends the later ones; REFUSED_STREAM says it outright.
-fn fate(error: &tonic::transport::Error) -> Fate {
+/// Hyper cancels requests that it did not send; a GOAWAY without an error names the last accepted
+/// request and ends the later ones; REFUSED_STREAM means the same for one request.
+fn delivery(error: &tonic::transport::Error) -> Delivery {
     let cancelled = cause::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
-    let turned_away = cause::<h2::Error>(error).is_some_and(|error| {
-        let good_order = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
-        error.is_remote() && (good_order || error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    let refused = cause::<h2::Error>(error).is_some_and(|error| {
+        let clean_close = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+        error.is_remote() && (clean_close || error.reason() == Some(h2::Reason::REFUSED_STREAM))
     });
-    if cancelled || turned_away {
-        Fate::NotTaken
+    if cancelled || refused {
+        Delivery::NotAccepted
     } else {
-        Fate::Unknown
+        Delivery::Unknown
     }
 }
 
-/// The first error of type `E` in the chain of causes.
+/// Returns the first error of type `E` in the chain of causes.
 fn cause<'e, E: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e E> {
     let mut cause = Some(error);
     while let Some(error) = cause {

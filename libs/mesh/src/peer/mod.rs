@@ -1,5 +1,6 @@
-//! Calls to other services. A [`Peer`] is what generated clients are made of: it connects when needed,
-//! insists on the server's identity, passes deadline and trace on, and repeats what may be repeated.
+//! Calls to other services. A [`Peer`] is the transport of generated clients: it connects when
+//! needed, verifies the server's identity, sends deadline and trace, and retries calls that may be
+//! repeated.
 
 mod connect;
 mod link;
@@ -20,8 +21,8 @@ use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::{Code, Status};
 
-use self::connect::{Target, Trouble};
-use self::link::{Failure, Fate, Link};
+use self::connect::{ConnectError, Target};
+use self::link::{Delivery, Failure, Link};
 use self::retry::Retries;
 use crate::config::check::{MESSAGE_BYTES_MAX, peer_uri};
 use crate::error::{Error, Reason};
@@ -31,13 +32,13 @@ use crate::server::deadline::{self, GRPC_TIMEOUT};
 use crate::spans;
 use crate::trace::TraceContext;
 
-/// How many closing connections in a row one request may meet.
-const NOT_TAKEN_MAX: usize = 3;
+/// How many closing connections in a row one request may encounter.
+const CLOSING_CONNECTIONS_MAX: usize = 3;
 
-/// One message of the largest size with its prefix: a call that is kept has no second one.
-const KEPT_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 5;
+/// One message of the largest size with its prefix, because a replayable call has only one message.
+const REPLAYABLE_BYTES_MAX: usize = MESSAGE_BYTES_MAX + 5;
 
-/// The way to another service; cheap to clone, all clones share one connection.
+/// A client of another service; cheap to clone, all clones share one connection.
 #[derive(Clone)]
 pub struct Peer {
     shared: Arc<Shared>,
@@ -75,7 +76,7 @@ impl Peer {
 pub(crate) fn parse_address(service: Service, address: &str) -> Result<Uri, Error> {
     let wrong = || {
         let message = format!(
-            "`{address}` is no address of the {service}; https:// with a host and a port is"
+            "`{address}` is not a valid address of the {service}; use https:// with a host and a port"
         );
         Error::new(Reason::InvalidField, message)
     };
@@ -93,14 +94,14 @@ impl tower::Service<Request<Body>> for Peer {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (shared, deadline) = (self.shared.clone(), self.shared.deadline(&request));
-        // Whoever is called makes a span of its own below ours, and begins a trace where we have none.
+        // The server creates its own span below ours, or begins a trace when we have none.
         let trace = spans::current().or_else(scope::current_trace);
         Box::pin(async move {
             let call = shared.call(request, deadline, trace);
             match deadline {
                 Some(deadline) => tokio::time::timeout_at(deadline, call)
                     .await
-                    .unwrap_or_else(|_| Err(shared.late())),
+                    .unwrap_or_else(|_| Err(shared.deadline_exceeded())),
                 None => call.await,
             }
         })
@@ -124,18 +125,18 @@ impl Shared {
                 .link
                 .send(request)
                 .await
-                .map_err(|failure| status(failure.trouble));
+                .map_err(|failure| status(failure.error));
         }
         let idempotent = method.is_some_and(|method| method.idempotent);
-        self.call_repeatedly(Kept::of(request).await?, deadline, idempotent)
+        self.call_with_retries(ReplayableRequest::of(request).await?, deadline, idempotent)
             .await
     }
 
-    /// A request that cannot have been served may be sent again whatever it does; one that may have been only
-    /// if a repeat does no harm.
-    async fn call_repeatedly(
+    /// A request that cannot have been processed may always be sent again; one that may have been
+    /// processed only if it is idempotent.
+    async fn call_with_retries(
         &self,
-        kept: Kept,
+        request: ReplayableRequest,
         deadline: Option<Instant>,
         idempotent: bool,
     ) -> Result<Response<Body>, Status> {
@@ -143,34 +144,35 @@ impl Shared {
         let mut tries = 0;
         loop {
             tries += 1;
-            let outcome = self.send_until_taken(&kept, deadline).await;
+            let outcome = self.send_until_accepted(&request, deadline).await;
             let repeatable = match &outcome {
                 Ok(response) => idempotent && is_unavailable(response),
-                Err(failure) => idempotent || failure.fate != Fate::Unknown,
+                Err(failure) => idempotent || failure.delivery != Delivery::Unknown,
             };
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
             let delay = repeatable
                 .then(|| self.retries.next_try(tries, left, rand::random()))
                 .flatten();
             let Some(delay) = delay else {
-                return outcome.map_err(|failure| status(failure.trouble));
+                return outcome.map_err(|failure| status(failure.error));
             };
             tokio::time::sleep(delay).await;
         }
     }
 
-    /// A peer that renews its certificates or goes away closes its connections in good order. A request that
-    /// met one of them is sent again at once; that is no retry, since nobody has taken it yet.
-    async fn send_until_taken(
+    /// A peer that renews its certificates or stops closes its connections cleanly. A request that
+    /// meets such a connection is sent again immediately; this does not count as a retry, because
+    /// the server has not accepted it.
+    async fn send_until_accepted(
         &self,
-        kept: &Kept,
+        request: &ReplayableRequest,
         deadline: Option<Instant>,
     ) -> Result<Response<Body>, Failure> {
-        let mut outcome = self.link.send(kept.request(deadline)).await;
-        for _ in 0..NOT_TAKEN_MAX {
+        let mut outcome = self.link.send(request.to_http(deadline)).await;
+        for _ in 0..CLOSING_CONNECTIONS_MAX {
             match &outcome {
-                Err(failure) if failure.fate == Fate::NotTaken => {
-                    outcome = self.link.send(kept.request(deadline)).await;
+                Err(failure) if failure.delivery == Delivery::NotAccepted => {
+                    outcome = self.link.send(request.to_http(deadline)).await;
                 }
                 _ => break,
             }
@@ -178,21 +180,21 @@ impl Shared {
         outcome
     }
 
-    /// The earliest of what the call asks for and what the call being served has left. A call that inherits
-    /// nothing and ends with one answer gets the configured deadline.
+    /// The earlier of the call's own deadline and the deadline of the call being served. A unary
+    /// call without either gets the configured deadline.
     fn deadline(&self, request: &Request<Body>) -> Option<Instant> {
-        let asked = request
+        let requested = request
             .headers()
             .get(GRPC_TIMEOUT)
             .and_then(|value| deadline::parse(value.to_str().ok()?));
-        let earliest = [asked, scope::time_left()].into_iter().flatten().min();
+        let earliest = [requested, scope::time_left()].into_iter().flatten().min();
         let streams =
             access::method_of(request.uri().path()).is_some_and(|method| method.server_streaming);
         let timeout = earliest.or((!streams).then_some(self.default_deadline))?;
         Instant::now().checked_add(timeout)
     }
 
-    fn late(&self) -> Status {
+    fn deadline_exceeded(&self) -> Status {
         Error::new(
             Reason::DeadlineExceeded,
             format!("the {} did not answer before the deadline", self.service),
@@ -202,25 +204,25 @@ impl Shared {
 }
 
 /// A request that can be sent more than once.
-struct Kept {
+struct ReplayableRequest {
     head: http::request::Parts,
     body: Bytes,
 }
 
-impl Kept {
-    async fn of(request: Request<Body>) -> Result<Kept, Status> {
+impl ReplayableRequest {
+    async fn of(request: Request<Body>) -> Result<ReplayableRequest, Status> {
         let (head, body) = request.into_parts();
-        let body = Limited::new(body, KEPT_BYTES_MAX)
+        let body = Limited::new(body, REPLAYABLE_BYTES_MAX)
             .collect()
             .await
-            .map_err(|error| too_large(&*error))?;
-        Ok(Kept {
+            .map_err(|error| body_error(&*error))?;
+        Ok(ReplayableRequest {
             head,
             body: body.to_bytes(),
         })
     }
 
-    fn request(&self, deadline: Option<Instant>) -> Request<Body> {
+    fn to_http(&self, deadline: Option<Instant>) -> Request<Body> {
         let mut request =
             Request::from_parts(self.head.clone(), Body::new(Full::new(self.body.clone())));
         set_timeout(&mut request, deadline);
@@ -228,7 +230,7 @@ impl Kept {
     }
 }
 
-/// Tells the peer what is left, which shrinks from try to try.
+/// Sends the remaining time, which shrinks with every try.
 fn set_timeout(request: &mut Request<Body>, deadline: Option<Instant>) {
     let left = deadline.map(|at| deadline::format(at.saturating_duration_since(Instant::now())));
     match left.and_then(|left| HeaderValue::try_from(left).ok()) {
@@ -237,15 +239,15 @@ fn set_timeout(request: &mut Request<Body>, deadline: Option<Instant>) {
     };
 }
 
-fn too_large(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Status {
+fn body_error(error: &(dyn std::error::Error + Send + Sync + 'static)) -> Status {
     if error.is::<LengthLimitError>() {
-        let message = format!("the request has more than {KEPT_BYTES_MAX} bytes");
+        let message = format!("the request has more than {REPLAYABLE_BYTES_MAX} bytes");
         return Error::new(Reason::MessageTooLarge, message).into();
     }
     let broken = || {
         Error::new(
             Reason::CallerCancelled,
-            format!("the request broke off: {error}"),
+            format!("the request body ended early: {error}"),
         )
         .into()
     };
@@ -260,6 +262,6 @@ fn is_unavailable(response: &Response<Body>) -> bool {
         .is_some_and(|status| status.code() == Code::Unavailable)
 }
 
-fn status(trouble: Trouble) -> Status {
-    Error::new(Reason::DependencyUnavailable, trouble.to_string()).into()
+fn status(error: ConnectError) -> Status {
+    Error::new(Reason::DependencyUnavailable, error.to_string()).into()
 }

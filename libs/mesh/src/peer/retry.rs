@@ -1,5 +1,5 @@
-//! When a failed call is repeated: only if a repeat does no harm, only when the peer was unavailable, only
-//! within the budget, and only if the caller would still be there.
+//! Decides when a failed call is retried: only if it is safe, the peer was unavailable, the budget
+//! allows it and the deadline has not passed.
 
 use std::time::Duration;
 
@@ -7,15 +7,16 @@ use tower::retry::budget::{Budget, TpsBudget};
 
 /// Retries may make up this share of the calls …
 const RETRY_SHARE: f32 = 0.2;
-/// … plus this many a second, so that a quiet caller may retry at all …
+/// … plus this many per second, so that an infrequent caller can retry at all …
 const RETRIES_PER_SECOND_MIN: u32 = 5;
-/// … measured over this time.
+/// … measured over this window.
 const BUDGET_WINDOW: Duration = Duration::from_secs(10);
 
 const DELAY_MIN: Duration = Duration::from_millis(25);
 const DELAY_MAX: Duration = Duration::from_secs(1);
 
-/// Shared by all calls to one peer: when everything fails, retries must not multiply the load.
+/// The retry budget of one peer, shared by all calls to it, so that retries do not multiply the
+/// load when everything fails.
 pub(super) struct Retries {
     budget: TpsBudget,
     max: u32,
@@ -33,7 +34,8 @@ impl Retries {
         self.budget.deposit();
     }
 
-    /// How long to wait before the next try, or `None` if there is none. `jitter` is from 0 to 1.
+    /// Returns the delay before the next try, or `None` when there must not be one. `jitter` is
+    /// from 0 to 1.
     pub(super) fn next_try(
         &self,
         tries: u32,
@@ -56,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn delays_double_up_to_a_limit_and_are_spread() {
+    fn delays_double_up_to_a_limit_and_have_jitter() {
         assert_eq!(delay(1, 1.0), Duration::from_millis(25));
         assert_eq!(delay(2, 1.0), Duration::from_millis(50));
         assert_eq!(delay(3, 0.0), Duration::from_millis(50));
@@ -64,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn no_retry_beyond_the_number_or_the_deadline() {
+    fn no_retry_after_the_maximum_or_the_deadline() {
         let retries = Retries::new(2);
         assert!(retries.next_try(2, None, 0.5).is_some());
         assert!(retries.next_try(3, None, 0.5).is_none());
@@ -76,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_ends_a_storm_and_is_refilled_by_calls() {
+    fn budget_stops_retries_and_is_refilled_by_calls() {
         let retries = Retries::new(10);
         let spent = std::iter::from_fn(|| retries.next_try(1, None, 0.5))
             .take(10_000)

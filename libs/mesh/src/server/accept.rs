@@ -1,5 +1,5 @@
-//! The listener: accepts, shakes hands in tasks of their own, serves each connection until it ends, the
-//! certificates change or the service drains.
+//! The listener: accepts connections, performs TLS handshakes in separate tasks, and serves each
+//! connection until it ends, the certificates change or the service drains.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tracing::{Instrument, debug, info, warn};
 
-use super::gate::Gate;
+use super::pipeline::Pipeline;
 use crate::fault::Fault;
 use crate::mesh::Core;
 use crate::metrics::ShedLabels;
@@ -33,9 +33,10 @@ const PENDING_RESETS_MAX: usize = 20;
 const STREAMS_PER_CONNECTION_MAX: u32 = 1024;
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(20);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// After a failed accept, so that running out of file descriptors does not spin.
+/// The pause after a failed accept, so that running out of file descriptors does not cause a busy
+/// loop.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How much of a refused client's bytes is read, so that it gets to see the alert before the reset.
+/// How many bytes of a refused client are read, so that it receives the alert before the reset.
 const LINGER_BYTES_MAX: u64 = 64 * 1024;
 
 pub(super) async fn bind(address: SocketAddr, key: &str) -> Result<TcpListener, Fault> {
@@ -57,16 +58,16 @@ pub(super) async fn bind(address: SocketAddr, key: &str) -> Result<TcpListener, 
     })
 }
 
-/// One listener and what its connections share.
+/// One listener and the state that its connections share.
 pub(super) struct Listener {
     pub(super) tcp: TcpListener,
     pub(super) exposure: Exposure,
-    pub(super) gate: Arc<Gate>,
+    pub(super) pipeline: Arc<Pipeline>,
     pub(super) core: Arc<Core>,
 }
 
 impl Listener {
-    /// Serves until the process drains, then lets what is under way finish within the grace period.
+    /// Serves until the process drains, then lets calls in flight finish within the grace period.
     pub(super) async fn run(self) -> Result<(), Fault> {
         let mut connections = JoinSet::new();
         self.accept(&mut connections).await?;
@@ -74,14 +75,14 @@ impl Listener {
         self.core
             .drain(
                 connections,
-                "calls were still under way at the end of server.grace",
+                "calls were still in flight at the end of server.grace",
             )
             .await;
         Ok(())
     }
 
     async fn accept(&self, connections: &mut JoinSet<()>) -> Result<(), Fault> {
-        let places = Arc::new(Semaphore::new(
+        let connections_allowed = Arc::new(Semaphore::new(
             self.core.common.server.max_connections as usize,
         ));
         let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
@@ -93,14 +94,15 @@ impl Listener {
                 Some(_) = connections.join_next() => {}
                 accepted = self.tcp.accept() => {
                     let Some(stream) = accepted_or_pause(accepted).await else { continue };
-                    let Some(permits) = self.permits(&places, &handshakes) else { continue };
+                    let Some(permits) = self.permits(&connections_allowed, &handshakes) else { continue };
                     if generation.has_changed().unwrap_or(false) {
                         generation.mark_unchanged();
                         acceptor = self.acceptor().unwrap_or(acceptor);
                     }
-                    // The clone has seen what the acceptor was made of; a newer generation sends the connection away.
-                    let made = (acceptor.clone(), generation.clone());
-                    connections.spawn(self.connection(stream, made, permits).in_current_span());
+                    // The cloned receiver has seen the generation of this acceptor; a newer
+                    // generation closes the connection.
+                    let tls = (acceptor.clone(), generation.clone());
+                    connections.spawn(self.connection(stream, tls, permits).in_current_span());
                 }
             }
         }
@@ -111,7 +113,11 @@ impl Listener {
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    fn permits(&self, places: &Arc<Semaphore>, handshakes: &Arc<Semaphore>) -> Option<Permits> {
+    fn permits(
+        &self,
+        connections_allowed: &Arc<Semaphore>,
+        handshakes: &Arc<Semaphore>,
+    ) -> Option<Permits> {
         let take = |from: &Arc<Semaphore>, limit| {
             from.clone().try_acquire_owned().map_err(|_| {
                 self.core
@@ -121,7 +127,7 @@ impl Listener {
                     .inc()
             })
         };
-        let connection = take(places, "max_connections").ok()?;
+        let connection = take(connections_allowed, "max_connections").ok()?;
         let handshake = take(handshakes, "handshakes").ok()?;
         Some(Permits {
             connection,
@@ -135,15 +141,18 @@ impl Listener {
         (acceptor, generation): (TlsAcceptor, watch::Receiver<u64>),
         permits: Permits,
     ) -> impl Future<Output = ()> + use<> {
-        let (gate, shutdown, exposure) =
-            (self.gate.clone(), self.core.shutdown.clone(), self.exposure);
+        let (pipeline, shutdown, exposure) = (
+            self.pipeline.clone(),
+            self.core.shutdown.clone(),
+            self.exposure,
+        );
         let timeout = self.core.common.server.handshake_timeout;
         async move {
-            let Some(stream) = shake_hands(stream, &acceptor, exposure, timeout).await else {
+            let Some(stream) = handshake(stream, &acceptor, exposure, timeout).await else {
                 return;
             };
             drop(permits.handshake);
-            serve(stream, gate, exposure, shutdown, generation).await;
+            serve(stream, pipeline, exposure, shutdown, generation).await;
             drop(permits.connection);
         }
     }
@@ -165,7 +174,7 @@ async fn accepted_or_pause(accepted: io::Result<(TcpStream, SocketAddr)>) -> Opt
     }
 }
 
-async fn shake_hands(
+async fn handshake(
     stream: TcpStream,
     acceptor: &TlsAcceptor,
     exposure: Exposure,
@@ -175,7 +184,7 @@ async fn shake_hands(
     match tokio::time::timeout(timeout, acceptor.accept(stream).into_fallible()).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err((error, stream))) => {
-            refused(exposure, from, &error);
+            log_refused(exposure, from, &error);
             let _ = tokio::time::timeout(timeout, linger(stream)).await;
             None
         }
@@ -186,15 +195,17 @@ async fn shake_hands(
     }
 }
 
-/// In the mesh a refused client is a wrong certificate that somebody looks for; in public it is the weather.
-fn refused(exposure: Exposure, from: Option<SocketAddr>, error: &io::Error) {
+/// In the mesh a refused client is a misconfigured certificate that an operator looks for; on the
+/// public port it is routine.
+fn log_refused(exposure: Exposure, from: Option<SocketAddr>, error: &io::Error) {
     match exposure {
         Exposure::Mesh => info!(?from, %error, "a client was refused in the TLS handshake"),
         Exposure::Public => debug!(?from, %error, "a client was refused in the TLS handshake"),
     }
 }
 
-/// Closing with unread bytes resets the connection, and the reset may overtake the alert that says why.
+/// Closing a socket with unread bytes resets the connection, and the reset may overtake the alert
+/// that names the cause.
 async fn linger(mut stream: TcpStream) {
     let _ = stream.shutdown().await;
     let _ = tokio::io::copy(&mut stream.take(LINGER_BYTES_MAX), &mut tokio::io::sink()).await;
@@ -202,18 +213,18 @@ async fn linger(mut stream: TcpStream) {
 
 async fn serve(
     stream: TlsStream<TcpStream>,
-    gate: Arc<Gate>,
+    pipeline: Arc<Pipeline>,
     exposure: Exposure,
     shutdown: Shutdown,
     mut generation: watch::Receiver<u64>,
 ) {
     let peer = peer_of(&stream);
-    // Decided by ALPN rather than by looking at the first bytes: a connection that is asked to go while it is being
-    // looked at would be cut off.
-    let speaks_http2 =
+    // ALPN decides the protocol. Detecting it from the first bytes would cut off a connection that
+    // is shut down during the detection.
+    let uses_http2 =
         exposure == Exposure::Mesh || stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let service = service_fn(move |request| gate.clone().answer(peer.clone(), request));
-    let builder = connection_builder(speaks_http2);
+    let service = service_fn(move |request| pipeline.clone().handle(peer.clone(), request));
+    let builder = connection_builder(uses_http2);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let ended = tokio::select! {
@@ -235,13 +246,13 @@ async fn serve(
 
 fn peer_of(stream: &TlsStream<TcpStream>) -> PeerIdentity {
     let (_, session) = stream.get_ref();
-    let leaf = session.peer_certificates().and_then(|chain| chain.first());
-    leaf.map_or(PeerIdentity::Anonymous, identity::of_certificate)
+    let certificate = session.peer_certificates().and_then(|chain| chain.first());
+    certificate.map_or(PeerIdentity::Anonymous, identity::of_certificate)
 }
 
-fn connection_builder(speaks_http2: bool) -> auto::Builder<TokioExecutor> {
+fn connection_builder(uses_http2: bool) -> auto::Builder<TokioExecutor> {
     let builder = auto::Builder::new(TokioExecutor::new());
-    let mut builder = if speaks_http2 {
+    let mut builder = if uses_http2 {
         builder.http2_only()
     } else {
         builder.http1_only()

@@ -1,4 +1,4 @@
-//! May this peer call this method? The method's access rule and the peer's certificate decide.
+//! Authorization: decides by the method's access rule and the peer's certificate.
 
 use http::HeaderMap;
 use servo_model::Service;
@@ -11,7 +11,7 @@ use crate::tls::PeerIdentity;
 const PRESIGNED: &str = "servo-presigned";
 const WORKER_PERMISSIONS: &str = "work.";
 
-/// The caller of an admitted call, or why it is refused.
+/// Returns the caller of an admitted call, or the reason of the refusal.
 pub(super) fn authorise(
     method: &Method,
     peer: &PeerIdentity,
@@ -28,7 +28,7 @@ pub(super) fn authorise(
 fn open(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Caller, Error> {
     match peer {
         PeerIdentity::Service(Service::Gateway) => Ok(gateway_caller(peer, headers)),
-        PeerIdentity::Service(_) | PeerIdentity::Worker { .. } => Ok(Caller::for_itself(peer)),
+        PeerIdentity::Service(_) | PeerIdentity::Worker { .. } => Ok(Caller::on_own_behalf(peer)),
         PeerIdentity::Other(_) | PeerIdentity::Anonymous => {
             Err(refused(method, peer, "identities of the mesh"))
         }
@@ -38,7 +38,7 @@ fn open(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Cal
 fn internal(method: &Method, services: &[Service], peer: &PeerIdentity) -> Result<Caller, Error> {
     match peer {
         PeerIdentity::Service(service) if services.contains(service) => {
-            Ok(Caller::for_itself(peer))
+            Ok(Caller::on_own_behalf(peer))
         }
         _ => Err(refused(method, peer, &names(services))),
     }
@@ -53,19 +53,19 @@ fn public(
     let for_workers = permission.starts_with(WORKER_PERMISSIONS);
     match peer {
         PeerIdentity::Service(Service::Gateway) => {
-            Caller::from_gateway(headers).ok_or_else(|| nobody(method))
+            Caller::from_gateway(headers).ok_or_else(|| principal_missing(method))
         }
-        PeerIdentity::Worker { .. } if for_workers => Ok(Caller::for_itself(peer)),
+        PeerIdentity::Worker { .. } if for_workers => Ok(Caller::on_own_behalf(peer)),
         _ if for_workers => Err(refused(method, peer, "the gateway and workers")),
         _ => Err(refused(method, peer, "the gateway")),
     }
 }
 
-/// The signature itself is the service's to check: it holds the keys.
+/// The service verifies the signature itself, because it has the keys.
 fn signed(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Caller, Error> {
     let caller = match peer {
         PeerIdentity::Service(Service::Gateway) => gateway_caller(peer, headers),
-        PeerIdentity::Worker { .. } => Caller::for_itself(peer),
+        PeerIdentity::Worker { .. } => Caller::on_own_behalf(peer),
         _ => return Err(refused(method, peer, "the gateway and workers")),
     };
     if headers.contains_key(PRESIGNED) {
@@ -79,7 +79,7 @@ fn signed(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<C
 }
 
 fn gateway_caller(peer: &PeerIdentity, headers: &HeaderMap) -> Caller {
-    Caller::from_gateway(headers).unwrap_or_else(|| Caller::for_itself(peer))
+    Caller::from_gateway(headers).unwrap_or_else(|| Caller::on_own_behalf(peer))
 }
 
 fn refused(method: &Method, peer: &PeerIdentity, allowed: &str) -> Error {
@@ -89,9 +89,9 @@ fn refused(method: &Method, peer: &PeerIdentity, allowed: &str) -> Error {
         .with("peer", peer.to_string())
 }
 
-fn nobody(method: &Method) -> Error {
+fn principal_missing(method: &Method) -> Error {
     let message = format!(
-        "the gateway passed on {} without saying for whom (servo-principal)",
+        "the gateway forwarded {} without a principal (servo-principal)",
         method.path
     );
     Error::new(Reason::CallerNotAllowed, message)

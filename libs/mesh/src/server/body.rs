@@ -1,4 +1,4 @@
-//! The answer on its way out: measured to its last byte, and, if it is a stream, ended by its deadline or
+//! Tracks the response: measures the call to its last byte and ends streams at their deadline or
 //! when the service drains.
 
 use std::future::Future;
@@ -20,18 +20,18 @@ use crate::error::{Error, Reason};
 use crate::metrics::{Meter, code_name};
 use crate::spans;
 
-/// What a call holds while it is under way.
-pub(super) struct UnderWay {
+/// Resources of a call in flight.
+pub(super) struct InFlightCall {
     pub(super) meter: Meter,
     pub(super) span: Span,
     pub(super) permit: Option<OwnedSemaphorePermit>,
 }
 
-impl UnderWay {
-    /// Counts and, if it failed, logs the call: once, here, where it ends.
+impl InFlightCall {
+    /// Counts the call and, if it failed, logs it. Called once, when the call ends.
     fn finish(self, status: &Status) {
         self.span.in_scope(|| log(status));
-        spans::answered(&self.span, status.code());
+        spans::record_end(&self.span, status.code());
         self.meter.finish(status.code());
     }
 }
@@ -45,41 +45,42 @@ fn log(status: &Status) {
     }
 }
 
-/// What ends a stream from our side.
-pub(super) struct Ends {
+/// Conditions on which the server ends a stream.
+pub(super) struct StreamLimits {
     pub(super) deadline: Option<Instant>,
     pub(super) draining: CancellationToken,
 }
 
-/// Follows a response to its end. `ends` is for streams only: one answer is already made when it gets here.
-pub(super) fn follow(
+/// Tracks a response to its end. `limits` is for streams only, because a unary response is already
+/// complete.
+pub(super) fn track(
     mut response: Response<Body>,
-    call: UnderWay,
-    ends: Option<Ends>,
+    call: InFlightCall,
+    limits: Option<StreamLimits>,
 ) -> Response<Body> {
     let refused = response.extensions_mut().remove::<Status>();
     if let Some(status) = refused.or_else(|| Status::from_header_map(response.headers())) {
         call.finish(&status);
         return response;
     }
-    response.map(|inner| Body::new(Followed::new(inner, call, ends)))
+    response.map(|inner| Body::new(TrackedBody::new(inner, call, limits)))
 }
 
-struct Followed {
+struct TrackedBody {
     inner: Body,
-    call: Option<UnderWay>,
+    call: Option<InFlightCall>,
     deadline: Option<Pin<Box<Sleep>>>,
     draining: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
-impl Followed {
-    fn new(inner: Body, call: UnderWay, ends: Option<Ends>) -> Followed {
-        let deadline = ends.as_ref().and_then(|ends| ends.deadline);
-        Followed {
+impl TrackedBody {
+    fn new(inner: Body, call: InFlightCall, limits: Option<StreamLimits>) -> TrackedBody {
+        let deadline = limits.as_ref().and_then(|limits| limits.deadline);
+        TrackedBody {
             inner,
             call: Some(call),
             deadline: deadline.map(|at| Box::pin(tokio::time::sleep_until(at))),
-            draining: ends.map(|ends| Box::pin(ends.draining.cancelled_owned())),
+            draining: limits.map(|limits| Box::pin(limits.draining.cancelled_owned())),
         }
     }
 
@@ -89,31 +90,32 @@ impl Followed {
         }
     }
 
-    /// Why the stream ends now, if it does.
-    fn ended(&mut self, cx: &mut Context<'_>) -> Option<Error> {
+    /// Returns the reason to end the stream now, if there is one.
+    fn end_reason(&mut self, cx: &mut Context<'_>) -> Option<Error> {
         if self
             .deadline
             .as_mut()
-            .is_some_and(|end| end.as_mut().poll(cx).is_ready())
+            .is_some_and(|future| future.as_mut().poll(cx).is_ready())
         {
             return Some(deadline::exceeded());
         }
         let draining = self
             .draining
             .as_mut()
-            .is_some_and(|end| end.as_mut().poll(cx).is_ready());
+            .is_some_and(|future| future.as_mut().poll(cx).is_ready());
         draining.then(|| {
             Error::new(
                 Reason::NotReady,
-                "the service is going away; open the stream again",
+                "the service is stopping; open the stream again",
             )
         })
     }
 
-    fn end(&mut self, error: Error) -> Frame<Bytes> {
+    fn end_with(&mut self, error: Error) -> Frame<Bytes> {
         let status = Status::from(error);
         let mut trailers = HeaderMap::new();
-        // Writing our own status cannot fail; a stream without trailers would still read as broken.
+        // Writing our own status cannot fail; a stream without trailers would be read as broken
+        // anyway.
         let _ = status.add_header(&mut trailers);
         self.finish(&status);
         self.inner = Body::empty();
@@ -121,7 +123,7 @@ impl Followed {
     }
 }
 
-impl http_body::Body for Followed {
+impl http_body::Body for TrackedBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -132,8 +134,8 @@ impl http_body::Body for Followed {
         if self.call.is_none() {
             return Poll::Ready(None);
         }
-        if let Some(error) = self.ended(cx) {
-            return Poll::Ready(Some(Ok(self.end(error))));
+        if let Some(error) = self.end_reason(cx) {
+            return Poll::Ready(Some(Ok(self.end_with(error))));
         }
         let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
         match &frame {

@@ -1,9 +1,10 @@
 //! Deadlines of incoming calls.
 //!
-//! A call that ends with one answer must say how long its caller waits; a longer wait than the configured one
-//! is cut to it. A response stream (watching, pulling) may live as long as its reader: its deadline is
-//! optional and not cut, keep-alive finds dead readers. Health and reflection are asked by probes and people
-//! without one. On a public exposure a missing deadline becomes the longest one.
+//! A unary call must have a deadline; a longer one than the configured maximum is reduced to it. A
+//! response stream (watching, pulling) may live as long as its reader: its deadline is optional and
+//! not reduced, because keep-alive detects dead readers. Health and reflection need no deadline,
+//! because probes and people call them without one. On a public exposure a missing deadline becomes
+//! the maximum.
 
 use std::time::Duration;
 
@@ -16,12 +17,12 @@ use crate::tls::Exposure;
 pub(crate) const GRPC_TIMEOUT: &str = "grpc-timeout";
 const DIGITS_MAX: usize = 8;
 
-/// What kind of call it is, as far as waiting goes.
+/// How long a caller may wait for the kind of call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    ForOneAnswer,
-    ForAStream,
-    /// Probes and people.
+    Unary,
+    Stream,
+    /// Health and reflection.
     Unlimited,
 }
 
@@ -32,12 +33,12 @@ pub(super) fn deadline(
     longest: Duration,
     now: Instant,
 ) -> Result<Option<Instant>, Error> {
-    let asked = asked(headers)?;
-    let timeout = match (wait, asked) {
-        (Wait::ForOneAnswer, Some(timeout)) => Some(timeout.min(longest)),
-        (Wait::ForOneAnswer, None) if exposure == Exposure::Mesh => return Err(required()),
-        (Wait::ForOneAnswer, None) => Some(longest),
-        (Wait::ForAStream | Wait::Unlimited, asked) => asked,
+    let requested = requested_timeout(headers)?;
+    let timeout = match (wait, requested) {
+        (Wait::Unary, Some(timeout)) => Some(timeout.min(longest)),
+        (Wait::Unary, None) if exposure == Exposure::Mesh => return Err(required()),
+        (Wait::Unary, None) => Some(longest),
+        (Wait::Stream | Wait::Unlimited, requested) => requested,
     };
     Ok(timeout.and_then(|timeout| now.checked_add(timeout)))
 }
@@ -49,7 +50,7 @@ pub(super) fn exceeded() -> Error {
     )
 }
 
-fn asked(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
+fn requested_timeout(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
     let Some(value) = headers.get(GRPC_TIMEOUT) else {
         return Ok(None);
     };
@@ -62,8 +63,7 @@ fn asked(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
 }
 
 fn required() -> Error {
-    let message =
-        "the call has no deadline; set one (grpc-timeout), so that work nobody waits for can stop";
+    let message = "the call has no deadline; set one (grpc-timeout), so that the service can stop abandoned work";
     Error::new(Reason::DeadlineRequired, message)
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
     }
 }
 
-/// In the finest unit that fits into eight digits.
+/// Formats a timeout in the finest unit that fits into eight digits.
 pub(crate) fn format(timeout: Duration) -> String {
     let most = 10_u128.pow(DIGITS_MAX as u32);
     let units = [
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_never_longer_than_what_is_left() {
+    fn sent_timeout_is_never_longer_than_the_time_left() {
         for nanos in [
             0,
             1,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn one_answer_needs_a_deadline_and_gets_at_most_the_longest() {
+    fn unary_call_needs_a_deadline_that_is_capped() {
         let now = Instant::now();
         let longest = Duration::from_secs(10);
         let check = |header: Option<&'static str>,
@@ -165,26 +165,21 @@ mod tests {
                 "{header:?} {wait:?} {exposure:?}"
             );
         };
-        check(Some("5S"), Wait::ForOneAnswer, Exposure::Mesh, Ok(Some(5)));
-        check(
-            Some("50S"),
-            Wait::ForOneAnswer,
-            Exposure::Mesh,
-            Ok(Some(10)),
-        );
+        check(Some("5S"), Wait::Unary, Exposure::Mesh, Ok(Some(5)));
+        check(Some("50S"), Wait::Unary, Exposure::Mesh, Ok(Some(10)));
         check(
             None,
-            Wait::ForOneAnswer,
+            Wait::Unary,
             Exposure::Mesh,
             Err(Reason::DeadlineRequired),
         );
-        check(None, Wait::ForOneAnswer, Exposure::Public, Ok(Some(10)));
-        check(Some("50S"), Wait::ForAStream, Exposure::Mesh, Ok(Some(50)));
-        check(None, Wait::ForAStream, Exposure::Mesh, Ok(None));
+        check(None, Wait::Unary, Exposure::Public, Ok(Some(10)));
+        check(Some("50S"), Wait::Stream, Exposure::Mesh, Ok(Some(50)));
+        check(None, Wait::Stream, Exposure::Mesh, Ok(None));
         check(None, Wait::Unlimited, Exposure::Mesh, Ok(None));
         check(
             Some("soon"),
-            Wait::ForAStream,
+            Wait::Stream,
             Exposure::Mesh,
             Err(Reason::InvalidField),
         );

@@ -1,5 +1,5 @@
-//! The messages of a request, one by one, before the handler sees them: none longer than allowed, and none
-//! about another tenant than the caller's. Compression is not spoken in the mesh.
+//! Checks every message of a request before the handler sees it: its length, and that it concerns
+//! the caller's own tenant. Compression is not supported in the mesh.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -14,39 +14,40 @@ use crate::error::{Error, Reason};
 
 const PREFIX_BYTES: usize = 5;
 
-/// Refuses messages that speak about somebody else.
+/// Refuses messages that concern another tenant or workspace than the caller's.
 #[derive(Debug, Clone)]
-pub(super) struct Wall {
+pub(super) struct ScopeCheck {
     pub(super) caller: Caller,
     pub(super) kind: ScopeKind,
 }
 
 /// A request body that yields whole, checked messages.
-pub(super) struct Messages<B> {
+pub(super) struct CheckedMessages<B> {
     inner: B,
-    check: Check,
-    gathered: BytesMut,
+    check: MessageCheck,
+    buffer: BytesMut,
     inner_ended: bool,
 }
 
-struct Check {
+struct MessageCheck {
     max: usize,
-    wall: Option<Wall>,
+    scope_check: Option<ScopeCheck>,
 }
 
-impl<B> Messages<B> {
-    pub(super) fn new(inner: B, max: usize, wall: Option<Wall>) -> Self {
-        Messages {
+impl<B> CheckedMessages<B> {
+    pub(super) fn new(inner: B, max: usize, scope_check: Option<ScopeCheck>) -> Self {
+        CheckedMessages {
             inner,
-            check: Check { max, wall },
-            gathered: BytesMut::new(),
+            check: MessageCheck { max, scope_check },
+            buffer: BytesMut::new(),
             inner_ended: false,
         }
     }
 }
 
-impl Check {
-    /// The length of the first frame in `data` with its prefix, as soon as the prefix is there.
+impl MessageCheck {
+    /// Returns the length of the first frame in `data` including its prefix, once the prefix is
+    /// complete.
     fn frame_len(&self, data: &[u8]) -> Result<Option<usize>, Error> {
         let Some([_, a, b, c, d]) = data.first_chunk::<PREFIX_BYTES>() else {
             return Ok(None);
@@ -62,14 +63,14 @@ impl Check {
         Err(Error::new(Reason::MessageTooLarge, message))
     }
 
-    fn admit(&self, frame: &[u8]) -> Result<(), Error> {
-        let Some(Wall { caller, kind }) = &self.wall else {
+    fn check_scope(&self, frame: &[u8]) -> Result<(), Error> {
+        let Some(ScopeCheck { caller, kind }) = &self.scope_check else {
             return Ok(());
         };
         if frame[0] != 0 {
             return Err(Error::new(
                 Reason::NotImplemented,
-                "compressed messages are not taken",
+                "compressed messages are not supported; send them uncompressed",
             ));
         }
         let scope = scope::read(*kind, &frame[PREFIX_BYTES..])
@@ -78,31 +79,31 @@ impl Check {
     }
 }
 
-impl<B> Messages<B> {
-    /// The next whole message of what was gathered, if there is one.
+impl<B> CheckedMessages<B> {
+    /// Returns the next complete message in the buffer, if there is one.
     fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        match self.check.frame_len(&self.gathered)? {
-            Some(len) if len <= self.gathered.len() => {
-                let frame = self.gathered.split_to(len).freeze();
-                self.check.admit(&frame)?;
+        match self.check.frame_len(&self.buffer)? {
+            Some(len) if len <= self.buffer.len() => {
+                let frame = self.buffer.split_to(len).freeze();
+                self.check.check_scope(&frame)?;
                 Ok(Some(frame))
             }
             _ => Ok(None),
         }
     }
 
-    /// Takes what arrived. The usual case, one whole message, passes without being copied.
-    fn take(&mut self, data: Bytes) -> Result<Option<Bytes>, Error> {
-        if self.gathered.is_empty() && self.check.frame_len(&data)? == Some(data.len()) {
-            self.check.admit(&data)?;
+    /// Adds received data. The usual case, one complete message, is passed on without copying.
+    fn push(&mut self, data: Bytes) -> Result<Option<Bytes>, Error> {
+        if self.buffer.is_empty() && self.check.frame_len(&data)? == Some(data.len()) {
+            self.check.check_scope(&data)?;
             return Ok(Some(data));
         }
-        self.gathered.extend_from_slice(&data);
+        self.buffer.extend_from_slice(&data);
         self.next()
     }
 }
 
-impl<B> Body for Messages<B>
+impl<B> Body for CheckedMessages<B>
 where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -119,8 +120,8 @@ where
                 return Poll::Ready(Some(Ok(Frame::data(message))));
             }
             if self.inner_ended {
-                // Half a message, if anything: the decoder says what is wrong with it.
-                let rest = self.gathered.split().freeze();
+                // At most an incomplete message; the decoder reports what is wrong with it.
+                let rest = self.buffer.split().freeze();
                 return Poll::Ready((!rest.is_empty()).then_some(Ok(Frame::data(rest))));
             }
             let Some(frame) = ready!(Pin::new(&mut self.inner).poll_frame(cx)) else {
@@ -128,18 +129,18 @@ where
                 continue;
             };
             let frame = frame.map_err(|error| Status::from_error(error.into()))?;
-            // A client sends no trailers, so what is no data is nothing.
+            // Clients send no trailers, so frames without data are ignored.
             let Ok(data) = frame.into_data() else {
                 continue;
             };
-            if let Some(message) = self.take(data)? {
+            if let Some(message) = self.push(data)? {
                 return Poll::Ready(Some(Ok(Frame::data(message))));
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.gathered.is_empty() && (self.inner_ended || self.inner.is_end_stream())
+        self.buffer.is_empty() && (self.inner_ended || self.inner.is_end_stream())
     }
 }
 
@@ -159,25 +160,25 @@ mod tests {
         bytes
     }
 
-    /// A message with `tenant = 1`, a field we do not read, and `workspace = 2`.
+    /// An encoded message with `tenant = 1`, an unrelated field, and `workspace = 2`.
     fn scoped(tenant: &str, workspace: &str) -> Vec<u8> {
         let text =
             |field: u8, text: &str| [&[field << 3 | 2, text.len() as u8], text.as_bytes()].concat();
         [text(1, tenant), text(9, "else"), text(2, workspace)].concat()
     }
 
-    /// Feeds the frames in pieces of every small size, so that borders fall everywhere.
-    fn check(messages: &[Vec<u8>], wall: Option<Wall>, expected: Result<(), Reason>) {
+    /// Feeds the frames in pieces of every small size, so that piece boundaries fall everywhere.
+    fn check(messages: &[Vec<u8>], scope_check: Option<ScopeCheck>, expected: Result<(), Reason>) {
         let bytes: Vec<u8> = messages.iter().flat_map(|message| frame(message)).collect();
         for piece in (1..=9).chain([bytes.len().max(1)]) {
             let pieces: VecDeque<_> = bytes
                 .chunks(piece)
                 .map(|p| Ok::<_, Status>(Frame::data(Bytes::copy_from_slice(p))))
                 .collect();
-            let body = Messages::new(
+            let body = CheckedMessages::new(
                 StreamBody::new(futures::stream::iter(pieces)),
                 32,
-                wall.clone(),
+                scope_check.clone(),
             );
             let passed = futures::executor::block_on(body.collect());
             let passed = passed
@@ -191,19 +192,19 @@ mod tests {
         }
     }
 
-    fn wall(tenant: &str, workspace: &str) -> Option<Wall> {
-        let mut caller = Caller::for_itself(&PeerIdentity::Worker {
+    fn scope_check(tenant: &str, workspace: &str) -> Option<ScopeCheck> {
+        let mut caller = Caller::on_own_behalf(&PeerIdentity::Worker {
             tenant: tenant.into(),
         });
         caller.workspace = workspace.into();
-        Some(Wall {
+        Some(ScopeCheck {
             caller,
             kind: ScopeKind::Workspace,
         })
     }
 
     #[test]
-    fn a_longer_message_is_refused_wherever_the_borders_fall() {
+    fn too_long_message_is_refused_however_it_is_split() {
         check(&[], None, Ok(()));
         check(&[vec![], vec![], vec![]], None, Ok(()));
         check(
@@ -220,29 +221,37 @@ mod tests {
     }
 
     #[test]
-    fn a_message_about_somebody_else_is_refused() {
+    fn message_about_another_tenant_is_refused() {
         check(
             &[scoped("acme", "w1"), scoped("acme", "w2")],
-            wall("acme", ""),
+            scope_check("acme", ""),
             Ok(()),
         );
         check(
             &[scoped("acme", "w1"), scoped("evil", "w1")],
-            wall("acme", ""),
+            scope_check("acme", ""),
             Err(Reason::TenantMismatch),
         );
         check(
             &[scoped("acme", "w2")],
-            wall("acme", "w1"),
+            scope_check("acme", "w1"),
             Err(Reason::WorkspaceMismatch),
         );
-        check(&[vec![]], wall("acme", ""), Err(Reason::TenantMismatch));
-        // The last of a repeated field counts, as in the decoder.
         check(
-            &[[scoped("acme", "w"), scoped("evil", "w")].concat()],
-            wall("acme", ""),
+            &[vec![]],
+            scope_check("acme", ""),
             Err(Reason::TenantMismatch),
         );
-        check(&[vec![0xff]], wall("acme", ""), Err(Reason::InvalidField));
+        // The last value of a repeated field counts, as in the decoder.
+        check(
+            &[[scoped("acme", "w"), scoped("evil", "w")].concat()],
+            scope_check("acme", ""),
+            Err(Reason::TenantMismatch),
+        );
+        check(
+            &[vec![0xff]],
+            scope_check("acme", ""),
+            Err(Reason::InvalidField),
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! Serving: what a service answers with, when it is ready, which loops it runs, until it is told to stop.
+//! Serving: the APIs of a service, its readiness and its loops, until a stop signal.
 
 mod accept;
 mod access;
 mod body;
 pub(crate) mod deadline;
-mod gate;
 mod messages;
+mod pipeline;
 mod probe;
 mod routes;
 
@@ -28,7 +28,7 @@ use tracing::{Instrument, info, info_span};
 pub use routes::Handler;
 
 use self::accept::Listener;
-use self::gate::Gate;
+use self::pipeline::Pipeline;
 use self::probe::Probe;
 use self::routes::Routes;
 use crate::fault::Fault;
@@ -39,7 +39,7 @@ use crate::tls::Exposure;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// A service about to be served; made by [`crate::Mesh::serve`].
+/// A service that is configured but not yet served; made by [`crate::Mesh::serve`].
 #[must_use = "nothing is served before `until_signal`"]
 pub struct Serving {
     core: Arc<Core>,
@@ -50,10 +50,10 @@ pub struct Serving {
     loops: Vec<Task>,
 }
 
-/// A second port that is open to everybody.
+/// A second port for clients without a certificate.
 struct Public {
     address: SocketAddr,
-    /// The key that sets it.
+    /// The configuration key of the address.
     key: &'static str,
     handler: Handler,
 }
@@ -70,8 +70,8 @@ impl Serving {
         }
     }
 
-    /// Serves everybody on a further port, for clients without a certificate: `handler` finds out who calls. `key` names
-    /// the setting of the address.
+    /// Serves the public on another port, for clients without a certificate: `handler`
+    /// authenticates the caller. `key` names the setting of the address.
     pub fn with_public_port(
         mut self,
         address: SocketAddr,
@@ -97,14 +97,14 @@ impl Serving {
         self
     }
 
-    /// Hands every call that no added service answers to `handler`, as it came.
+    /// Passes every call that no added service handles to `handler`, unchanged.
     pub fn with_fallback(mut self, handler: Handler) -> Serving {
         self.routes.set_fallback(handler);
         self
     }
 
-    /// The service is ready while `check` answers Ok. Until it first does, calls are refused with the reason
-    /// and loops wait; afterwards health follows it.
+    /// The service is ready while `check` returns Ok. Until it first does, calls are refused with
+    /// the reason and loops wait; afterwards it only determines the reported health.
     pub fn ready_when<F, Fut, E>(mut self, check: F) -> Serving
     where
         F: FnMut() -> Fut + Send + 'static,
@@ -115,13 +115,11 @@ impl Serving {
             self.core.readiness.clone(),
             self.core.common.server.ready_every,
         );
-        self.ready = Some(Box::pin(
-            async move { readiness.follow(every, check).await },
-        ));
+        self.ready = Some(Box::pin(async move { readiness.poll(every, check).await }));
         self
     }
 
-    /// Repeats `run_once` beside the service, from when it is ready until it drains.
+    /// Repeats `run_once` in the background, from when the service is ready until it drains.
     pub fn with_loop<F, Fut, P, E>(mut self, name: &'static str, pace: Pace, run_once: F) -> Serving
     where
         F: FnMut() -> Fut + Send + 'static,
@@ -130,20 +128,20 @@ impl Serving {
         E: Display + Send + 'static,
     {
         let (readiness, shutdown) = (self.core.readiness.clone(), self.core.shutdown.clone());
-        let watch = loops::Watch {
+        let context = loops::LoopContext {
             shutdown: shutdown.clone(),
             metrics: self.core.metrics.clone(),
         };
         self.loops.push(Box::pin(async move {
             tokio::select! {
-                () = readiness.until_ready() => loops::repeat(name, pace, watch, run_once).await,
+                () = readiness.until_ready() => loops::repeat(name, pace, context, run_once).await,
                 () = shutdown.draining() => {}
             }
         }));
         self
     }
 
-    /// Opens the ports. Nothing is answered before [`Bound::until_signal`].
+    /// Opens the ports. No call is answered before [`Bound::until_signal`].
     pub async fn bind(self) -> Result<Bound, Fault> {
         let (server, service) = (&self.core.common.server, self.core.service);
         let api = accept::bind(server.address(service), "server.listen").await?;
@@ -160,7 +158,7 @@ impl Serving {
         })
     }
 
-    /// Serves until SIGTERM or SIGINT, then finishes what is under way within `server.grace`.
+    /// Serves until SIGTERM or SIGINT, then finishes calls in flight within `server.grace`.
     pub async fn until_signal(self) -> Result<(), Fault> {
         self.bind().await?.until_signal().await
     }
@@ -198,19 +196,19 @@ impl Bound {
             probe,
             public,
         } = self;
-        let mut beside = JoinSet::new();
+        let mut background = JoinSet::new();
         let probe_server = Probe {
             metrics: core.metrics.clone(),
             readiness: core.readiness.clone(),
             tls: core.tls.clone(),
         };
-        spawn(&mut beside, probe_server.run(probe));
-        spawn(&mut beside, core.tls.clone().watch_files());
-        let (listeners, loops) = serving.start(api, public, &mut beside)?;
-        let told = core.clone();
-        spawn(&mut beside, async move {
-            told.shutdown.draining().await;
-            told.readiness.drain();
+        spawn(&mut background, probe_server.run(probe));
+        spawn(&mut background, core.tls.clone().watch_files());
+        let (listeners, loops) = serving.start(api, public, &mut background)?;
+        let draining_core = core.clone();
+        spawn(&mut background, async move {
+            draining_core.shutdown.draining().await;
+            draining_core.readiness.drain();
         });
         let listeners = futures::future::try_join_all(listeners.into_iter().map(Listener::run));
         tokio::try_join!(listeners, drain_loops(loops, &core))?;
@@ -220,12 +218,12 @@ impl Bound {
 }
 
 impl Serving {
-    /// Adds what every service answers, and starts what runs beside the listener.
+    /// Adds the APIs that every service has, and starts the background tasks.
     fn start(
         mut self,
         api: TcpListener,
         public: Option<TcpListener>,
-        beside: &mut JoinSet<()>,
+        background: &mut JoinSet<()>,
     ) -> Result<(Vec<Listener>, JoinSet<()>), Fault> {
         let core = self.core;
         let (reporter, health) = tonic_health::server::health_reporter();
@@ -235,15 +233,15 @@ impl Serving {
             readiness: core.readiness.clone(),
         };
         self.routes.add(MeshServiceServer::new(info));
-        let announced = self.routes.names();
+        let names = self.routes.names();
         self.routes.add(health);
         self.routes.add(reflection()?);
         let readiness = core.readiness.clone();
-        spawn(beside, async move {
-            readiness.announce(reporter, announced).await
+        spawn(background, async move {
+            readiness.announce(reporter, names).await
         });
         match self.ready {
-            Some(ready) => spawn(beside, ready),
+            Some(ready) => spawn(background, ready),
             None => core.readiness.ready(),
         }
         let mut loops = JoinSet::new();
@@ -251,11 +249,11 @@ impl Serving {
             spawn(&mut loops, task);
         }
         let listener = |tcp, exposure, routes| {
-            let gate = Arc::new(Gate::new(core.clone(), routes, exposure));
+            let pipeline = Arc::new(Pipeline::new(core.clone(), routes, exposure));
             Listener {
                 tcp,
                 exposure,
-                gate,
+                pipeline,
                 core: core.clone(),
             }
         };
@@ -283,12 +281,12 @@ fn reflection() -> Result<
         .build_v1()?)
 }
 
-/// A pass under way when the process drains is finished, within the grace period.
+/// A pass in progress when the process drains is finished, within the grace period.
 async fn drain_loops(loops: JoinSet<()>, core: &Core) -> Result<(), Fault> {
     core.shutdown.draining().await;
     core.drain(
         loops,
-        "loop passes were still under way at the end of server.grace",
+        "loop passes were still running at the end of server.grace",
     )
     .await;
     Ok(())

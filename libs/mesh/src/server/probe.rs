@@ -1,4 +1,4 @@
-//! `/metrics`, `/healthz` and `/readyz` over plain HTTP, for what watches the process from outside.
+//! `/metrics`, `/healthz` and `/readyz` over plain HTTP, for monitoring and orchestration.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -32,19 +32,19 @@ pub(super) struct Probe {
 }
 
 impl Probe {
-    /// Answers until it is dropped.
+    /// Serves until it is dropped.
     pub(super) async fn run(self, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
             let Ok((stream, _)) = listener.accept().await else {
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             };
-            if let Ok(place) = places.clone().try_acquire_owned() {
+            if let Ok(permit) = connections.clone().try_acquire_owned() {
                 let probe = self.clone();
                 servo_actor::spawn_task("probe", async move {
                     probe.serve(stream).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
         }
@@ -52,27 +52,27 @@ impl Probe {
 
     async fn serve(self, stream: TcpStream) {
         let service = service_fn(move |request| {
-            std::future::ready(Ok::<_, Infallible>(self.answer(&request)))
+            std::future::ready(Ok::<_, Infallible>(self.respond(&request)))
         });
         let mut builder = http1::Builder::new();
         builder
             .timer(TokioTimer::new())
             .header_read_timeout(HEADERS_TIMEOUT)
             .keep_alive(false);
-        // A scraper that goes away early is no news.
+        // A scraper that disconnects early is not an error.
         let _ = builder
             .serve_connection(TokioIo::new(stream), service)
             .await;
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    fn respond(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
         match request.uri().path() {
             "/metrics" => match self.metrics.encode(self.tls.expires_at()) {
                 Ok(text) => response(StatusCode::OK, OPENMETRICS, text),
                 Err(_) => response(
                     StatusCode::INTERNAL_SERVER_ERROR,
                     PLAIN,
-                    "the metrics cannot be written\n".into(),
+                    "the metrics cannot be encoded\n".into(),
                 ),
             },
             "/healthz" => response(StatusCode::OK, PLAIN, "alive\n".into()),
@@ -80,7 +80,7 @@ impl Probe {
             _ => response(
                 StatusCode::NOT_FOUND,
                 PLAIN,
-                "here are /metrics, /healthz and /readyz\n".into(),
+                "available paths: /metrics, /healthz and /readyz\n".into(),
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! Which service answers a path, and what is known about the method.
+//! Routing: which service handles a path, and the properties of the method.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -15,16 +15,16 @@ use super::deadline::Wait;
 const BUILT_IN: [&str; 2] = ["/grpc.health.v1.", "/grpc.reflection."];
 const SERVER_INFO: &str = "servo.v1.MeshService";
 
-/// A service that takes requests as they come.
+/// A service that handles raw requests.
 pub type Handler = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
-/// What a path means.
+/// The classification of a path.
 #[derive(Clone, Copy)]
 pub(super) enum Target {
-    /// Health and reflection, open to everybody who got through the exposure.
+    /// Health and reflection, available to every connected client.
     BuiltIn,
     Method(&'static Method),
-    /// Nothing of servo.v1; only a handler for everything may know it.
+    /// Not a method of servo.v1; only the fallback handler may know it.
     Unknown,
 }
 
@@ -38,24 +38,24 @@ impl Target {
 
     pub(super) fn wait(self) -> Wait {
         match self {
-            Target::Method(method) if method.server_streaming => Wait::ForAStream,
+            Target::Method(method) if method.server_streaming => Wait::Stream,
             Target::BuiltIn => Wait::Unlimited,
-            Target::Method(_) | Target::Unknown => Wait::ForOneAnswer,
+            Target::Method(_) | Target::Unknown => Wait::Unary,
         }
     }
 
-    /// Streams live long: they have a limit of their own and end when the service drains.
+    /// Streams live long, so they have a separate limit and end when the service drains.
     pub(super) fn is_stream(self) -> bool {
-        self.wait() != Wait::ForOneAnswer
+        self.wait() != Wait::Unary
     }
 
-    /// Must be answered whatever state the service is in.
-    pub(super) fn is_about_the_service(self) -> bool {
+    /// These calls must be answered in every state of the service.
+    pub(super) fn is_built_in(self) -> bool {
         matches!(self, Target::BuiltIn)
             || matches!(self, Target::Method(method) if method.service == SERVER_INFO)
     }
 
-    /// One label per method of the API, so that made-up paths make no series.
+    /// One label per method of the API, so that invented paths do not create metric series.
     pub(super) fn label(self) -> &'static str {
         match self {
             Target::BuiltIn => "built-in",
@@ -65,11 +65,11 @@ impl Target {
     }
 }
 
-/// The services of this process by their names (`servo.v1.SchedulerService`).
+/// The services of this process by name (`servo.v1.SchedulerService`).
 #[derive(Clone, Default)]
 pub(super) struct Routes {
     services: HashMap<&'static str, Handler>,
-    everything_else: Option<Handler>,
+    fallback: Option<Handler>,
 }
 
 impl Routes {
@@ -84,7 +84,7 @@ impl Routes {
     }
 
     pub(super) fn set_fallback(&mut self, handler: Handler) {
-        self.everything_else = Some(handler);
+        self.fallback = Some(handler);
     }
 
     pub(super) fn names(&self) -> Vec<&'static str> {
@@ -95,7 +95,7 @@ impl Routes {
         let service = path.strip_prefix('/')?.split('/').next()?;
         self.services
             .get(service)
-            .or(self.everything_else.as_ref())
+            .or(self.fallback.as_ref())
             .cloned()
     }
 }

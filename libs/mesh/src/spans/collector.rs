@@ -1,4 +1,4 @@
-//! The way to the collector.
+//! The connection to the collector.
 
 use std::io;
 use std::sync::Arc;
@@ -15,15 +15,16 @@ use tonic::transport::{Channel, Endpoint};
 use crate::fault::Fault;
 use crate::tls::Tls;
 
-/// A collector's address, if it is one: http or https, a host, a port, nothing else.
+/// Parses a collector's address. `None` unless it is http or https with a host, a port and nothing
+/// else.
 pub(crate) fn collector_uri(address: &str) -> Option<Uri> {
     let uri: Uri = address.parse().ok()?;
-    let bare = uri.path() == "/" && uri.query().is_none();
+    let has_no_path = uri.path() == "/" && uri.query().is_none();
     let scheme = matches!(uri.scheme_str(), Some("http" | "https"));
-    (scheme && uri.port_u16().is_some() && bare).then_some(uri)
+    (scheme && uri.port_u16().is_some() && has_no_path).then_some(uri)
 }
 
-/// It connects at the first call and again whenever it must.
+/// Creates a client that connects at the first call and reconnects when necessary.
 pub(super) fn client(uri: &Uri, tls: &Tls) -> Result<TraceServiceClient<Channel>, Fault> {
     if uri.scheme_str() == Some("http") {
         return Ok(TraceServiceClient::new(
@@ -35,8 +36,8 @@ pub(super) fn client(uri: &Uri, tls: &Tls) -> Result<TraceServiceClient<Channel>
         uri.port_u16().unwrap_or_default(),
         tls.clone(),
     );
-    // tonic wants to make TLS connections itself unless the address says that there are none; a connection of ours
-    // follows the certificates as they are replaced.
+    // Tonic makes TLS connections itself unless the address has the scheme http. Our own connector
+    // uses the current certificates, also after they are replaced.
     let endpoint = Endpoint::from_shared(format!(
         "http://{}",
         uri.authority().map_or("", |it| it.as_str())

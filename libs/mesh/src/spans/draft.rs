@@ -1,4 +1,4 @@
-//! A span as it will be exported, while it is still open.
+//! A span that is still open, in its exported form.
 
 use std::fmt::Debug;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -17,7 +17,7 @@ use tracing_subscriber::registry::{LookupSpan, SpanRef};
 use crate::metrics::code_name;
 use crate::trace::TraceContext;
 
-/// The span of a call, the only one that is somebody's answer.
+/// The name of the span of a call; only such a span has the kind `Server`.
 pub(super) const RPC: &str = "rpc";
 
 pub(super) struct Draft {
@@ -32,7 +32,7 @@ pub(super) struct Draft {
     status: Option<Status>,
 }
 
-/// The span's place in its trace.
+/// Returns the span's trace context.
 pub(super) fn context_of<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option<TraceContext> {
     span.extensions()
         .get::<Draft>()
@@ -40,15 +40,15 @@ pub(super) fn context_of<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option
 }
 
 impl Draft {
-    /// Begins now, below `parent`; without one it is the first of a new trace.
+    /// Begins a span now, below `parent`; without one it is the first span of a new trace.
     pub(super) fn new(
         metadata: &'static Metadata<'static>,
-        home: Service,
+        default_service: Service,
         parent: Option<TraceContext>,
     ) -> Draft {
         Draft {
             name: metadata.name(),
-            service: service_of(metadata.target()).unwrap_or(home),
+            service: service_of(metadata.target()).unwrap_or(default_service),
             context: parent
                 .as_ref()
                 .map_or_else(TraceContext::root, TraceContext::child),
@@ -61,14 +61,15 @@ impl Draft {
         }
     }
 
-    pub(super) fn place(&mut self, own: TraceContext, parent: Option<TraceContext>) {
-        (self.context, self.parent) = (own, parent);
+    pub(super) fn set_context(&mut self, own: TraceContext, parent: Option<TraceContext>) {
+        self.context = own;
+        self.parent = parent;
     }
 
-    pub(super) fn answered(&mut self, code: Code) {
+    pub(super) fn record_end(&mut self, code: Code) {
         self.took = Some(self.began.elapsed());
         self.attribute("code", Value::StringValue(code_name(code).to_owned()));
-        if is_our_fault(code) {
+        if is_server_error(code) {
             self.status = Some(Status {
                 code: StatusCode::Error.into(),
                 message: String::new(),
@@ -80,7 +81,7 @@ impl Draft {
         self.context.is_sampled()
     }
 
-    /// The span as it ends now, unless it was said to have ended before.
+    /// Ends the span now, unless its end was already recorded.
     pub(super) fn end(self) -> (Service, Span) {
         let began = self.began_at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let ended = began + self.took.unwrap_or_else(|| self.began.elapsed());
@@ -125,7 +126,7 @@ pub(super) fn attribute(key: &str, value: Value) -> KeyValue {
 impl Visit for Draft {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
-            // Told by the resource, and by the span itself.
+            // Already part of the resource and of the span itself.
             "service" => self.service = value.parse().unwrap_or(self.service),
             "trace_id" | "span_id" => {}
             name => self.attribute(name, Value::StringValue(value.to_owned())),
@@ -156,7 +157,8 @@ impl Visit for Draft {
     }
 }
 
-/// A service's crate bears its name, which tells its spans apart where several services share a process.
+/// A service's crate is named after the service, which identifies its spans when several services
+/// share a process.
 fn service_of(target: &str) -> Option<Service> {
     target
         .split("::")
@@ -166,8 +168,8 @@ fn service_of(target: &str) -> Option<Service> {
         .ok()
 }
 
-/// What OpenTelemetry holds against a server; the other codes are the caller's affair.
-fn is_our_fault(code: Code) -> bool {
+/// The codes that OpenTelemetry counts as server errors; the others are the caller's errors.
+fn is_server_error(code: Code) -> bool {
     matches!(
         code,
         Code::Unknown

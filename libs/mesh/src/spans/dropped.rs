@@ -1,4 +1,4 @@
-//! How many spans never reached the collector.
+//! Counts the spans that never reached the collector.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -6,7 +6,8 @@ use std::sync::LazyLock;
 use prometheus_client::metrics::counter::Counter;
 use servo_model::Service;
 
-/// By service, since one process may hold several and each tells of its own. Global as the subscriber is.
+/// One counter per service, because one process may run several and each reports its own. Global,
+/// because the subscriber is.
 static DROPPED: LazyLock<BTreeMap<Service, Counter>> = LazyLock::new(|| {
     Service::ALL
         .into_iter()

@@ -1,4 +1,5 @@
-//! Sends ended spans to the collector in batches. What it cannot take in time is dropped and counted.
+//! Sends ended spans to the collector in batches. Spans that it does not accept in time are dropped
+//! and counted.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -24,28 +25,29 @@ use crate::fault::{Fault, with_causes};
 use crate::shutdown::Shutdown;
 use crate::tls::Tls;
 
-/// A few megabytes at most; at ten thousand spans a second it outlasts a collector's pause of most of a second.
+/// A few megabytes at most; at ten thousand spans per second it absorbs a collector's pause of 0.8
+/// s.
 const QUEUED_SPANS_MAX: usize = 8_192;
 const SPANS_PER_BATCH_MAX: usize = 512;
-/// How long the first span of a batch waits for others.
-const GATHER: Duration = Duration::from_millis(500);
-/// A collector that takes longer for a batch has lost it.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// A collector that is away is away for every batch; it is told of once in a while.
-const TELL_EVERY: Duration = Duration::from_secs(60);
+/// How long the first span of a batch waits for more.
+const BATCH_DELAY_MAX: Duration = Duration::from_millis(500);
+/// A batch that takes longer is lost.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
+/// An unavailable collector loses every batch, so the warning is logged only this often.
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 const _: () = assert!(SPANS_PER_BATCH_MAX <= QUEUED_SPANS_MAX);
 
-/// Exports in the background, until it is asked to finish.
+/// Exports in the background until [`Exporter::finish`].
 pub struct Exporter {
     task: JoinHandle<()>,
     stop: CancellationToken,
 }
 
-/// A layer that gives its spans to an exporter that runs.
+/// Starts an exporter and returns the layer that feeds it.
 pub(crate) fn start(
     endpoint: &str,
-    home: Service,
+    default_service: Service,
     tls: &Tls,
 ) -> Result<(SpanLayer, Exporter), Fault> {
     // The address was checked when the configuration was read.
@@ -53,28 +55,29 @@ pub(crate) fn start(
     let client = collector::client(&uri, tls)?;
     let (ended, queue) = mpsc::channel(QUEUED_SPANS_MAX);
     let stop = CancellationToken::new();
-    let work = Work {
+    let task = ExportTask {
         client,
         queue,
         stop: stop.clone(),
-        told: None,
+        last_warning: None,
     };
     Ok((
-        SpanLayer::new(home, ended),
+        SpanLayer::new(default_service, ended),
         Exporter {
-            task: servo_actor::spawn_task("span exporter", work.run()),
+            task: servo_actor::spawn_task("span exporter", task.run()),
             stop,
         },
     ))
 }
 
 impl Exporter {
-    /// Sends what is still here, within what `grace` has left and unless everything shall end at once.
+    /// Sends the remaining spans within the rest of `grace`, unless the process must end
+    /// immediately.
     pub async fn finish(self, shutdown: &Shutdown, grace: Duration) {
         self.stop.cancel();
         tokio::select! {
             _ = self.task => {}
-            () = tokio::time::sleep(shutdown.left_of(grace)) => {
+            () = tokio::time::sleep(shutdown.rest_of(grace)) => {
                 warn!("the last spans did not reach telemetry.otlp_endpoint within server.grace");
             }
             () = shutdown.ended() => {}
@@ -82,17 +85,17 @@ impl Exporter {
     }
 }
 
-struct Work {
+struct ExportTask {
     client: TraceServiceClient<Channel>,
     queue: mpsc::Receiver<(Service, Span)>,
     stop: CancellationToken,
-    told: Option<Instant>,
+    last_warning: Option<Instant>,
 }
 
-impl Work {
+impl ExportTask {
     async fn run(mut self) {
         loop {
-            let batch = self.gather().await;
+            let batch = self.next_batch().await;
             if batch.is_empty() {
                 return;
             }
@@ -102,50 +105,54 @@ impl Work {
         }
     }
 
-    /// The next batch: a full one, or what came while its first span waited. Empty once it shall stop and all is sent.
-    async fn gather(&mut self) -> Vec<(Service, Span)> {
+    /// Returns the next batch: a full one, or the spans that arrived within `BATCH_DELAY_MAX`.
+    /// Empty when the exporter stops and everything is sent.
+    async fn next_batch(&mut self) -> Vec<(Service, Span)> {
         let mut batch = Vec::new();
-        let mut taken = self.take(&mut batch).await;
-        let others = async {
-            while taken > 0 && batch.len() < SPANS_PER_BATCH_MAX {
-                taken = self.take(&mut batch).await;
+        let mut received = self.receive(&mut batch).await;
+        let more = async {
+            while received > 0 && batch.len() < SPANS_PER_BATCH_MAX {
+                received = self.receive(&mut batch).await;
             }
         };
-        let _ = tokio::time::timeout(GATHER, others).await;
+        let _ = tokio::time::timeout(BATCH_DELAY_MAX, more).await;
         batch
     }
 
-    /// Waits for spans, of which none come any more once it shall stop and the queue is empty.
-    async fn take(&mut self, batch: &mut Vec<(Service, Span)>) -> usize {
-        let room = SPANS_PER_BATCH_MAX - batch.len();
+    /// Waits for spans. Returns 0 when the exporter stops and the queue is empty.
+    async fn receive(&mut self, batch: &mut Vec<(Service, Span)>) -> usize {
+        let capacity = SPANS_PER_BATCH_MAX - batch.len();
         tokio::select! {
-            taken = self.queue.recv_many(batch, room) => return taken,
+            received = self.queue.recv_many(batch, capacity) => return received,
             () = self.stop.cancelled() => self.queue.close(),
         }
-        self.queue.recv_many(batch, room).await
+        self.queue.recv_many(batch, capacity).await
     }
 
     async fn send(&mut self, service: Service, spans: Vec<Span>) {
         let count = spans.len() as u64;
         let exported =
-            tokio::time::timeout(PATIENCE, self.client.export(request(service, spans))).await;
+            tokio::time::timeout(EXPORT_TIMEOUT, self.client.export(request(service, spans))).await;
         let (lost, why) = match exported {
             Ok(Ok(answer)) => rejected(answer.into_inner()),
             Ok(Err(status)) => (count, with_causes(&status)),
-            Err(_elapsed) => (count, format!("no answer within {PATIENCE:?}")),
+            Err(_elapsed) => (count, format!("no answer within {EXPORT_TIMEOUT:?}")),
         };
         if lost > 0 {
             dropped(service).inc_by(lost);
-            self.tell(&why);
+            self.warn_lost(&why);
         }
     }
 
-    fn tell(&mut self, why: &str) {
-        if self.told.is_none_or(|told| told.elapsed() >= TELL_EVERY) {
-            self.told = Some(Instant::now());
+    fn warn_lost(&mut self, why: &str) {
+        if self
+            .last_warning
+            .is_none_or(|at| at.elapsed() >= WARN_EVERY)
+        {
+            self.last_warning = Some(Instant::now());
             warn!(
                 why,
-                "spans were lost: telemetry.otlp_endpoint did not take them"
+                "spans were lost: telemetry.otlp_endpoint did not accept them"
             );
         }
     }
@@ -189,7 +196,7 @@ fn request(service: Service, spans: Vec<Span>) -> ExportTraceServiceRequest {
     }
 }
 
-/// How many a collector that answered did not want, and why.
+/// Returns how many spans the collector rejected, and why.
 fn rejected(answer: ExportTraceServiceResponse) -> (u64, String) {
     let partial = answer.partial_success.unwrap_or_default();
     (

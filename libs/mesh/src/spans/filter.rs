@@ -1,8 +1,9 @@
-//! Lets through what is logged and, whatever the log's level, what is exported.
+//! Enables everything that is logged and, independent of the log level, everything that is
+//! exported.
 //!
-//! One filter for all layers, although `tracing-subscriber` knows filters per layer: with those, spans were seen to vanish
-//! end to end. They remember on the thread what they said last; a mere question whether something is enabled may be what
-//! misleads them.
+//! There is one filter for all layers. With the per-layer filters of `tracing-subscriber`, spans
+//! vanished in end-to-end tests. They keep the result of the last check on the thread, and a mere
+//! query whether something is enabled probably overwrites it.
 
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -13,15 +14,15 @@ use tracing_subscriber::{EnvFilter, Layer};
 
 use super::draft::RPC;
 
-/// The names of the spans that the operations manual lists begin with this.
-const NAMED: &str = "servo.";
+/// The prefix of the span names that the operations manual lists.
+const EXPORTED_PREFIX: &str = "servo.";
 
-/// What is exported. It is chosen by name, so that a quiet log does not thin out the traces.
+/// Exported spans are chosen by name, so that a high log level does not thin out the traces.
 pub(super) fn is_exported(metadata: &Metadata<'_>) -> bool {
-    metadata.is_span() && (metadata.name() == RPC || metadata.name().starts_with(NAMED))
+    metadata.is_span() && (metadata.name() == RPC || metadata.name().starts_with(EXPORTED_PREFIX))
 }
 
-/// The log's filter, which exported spans pass unseen.
+/// The log's filter, which does not apply to exported spans.
 pub(crate) struct LoggedOrExported(pub(crate) EnvFilter);
 
 impl<S: Subscriber> Layer<S> for LoggedOrExported {

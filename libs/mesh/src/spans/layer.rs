@@ -1,4 +1,4 @@
-//! Follows the spans that are exported, from their begin to their end.
+//! Tracks exported spans from their begin to their end.
 
 use opentelemetry_proto::tonic::trace::v1::Span;
 use servo_model::Service;
@@ -14,14 +14,17 @@ use super::dropped;
 use super::filter::is_exported;
 
 pub(crate) struct SpanLayer {
-    /// The service whose process it is, for spans that tell of none.
-    home: Service,
+    /// The service of the process, for spans that name no service.
+    default_service: Service,
     ended: mpsc::Sender<(Service, Span)>,
 }
 
 impl SpanLayer {
-    pub(super) fn new(home: Service, ended: mpsc::Sender<(Service, Span)>) -> SpanLayer {
-        SpanLayer { home, ended }
+    pub(super) fn new(default_service: Service, ended: mpsc::Sender<(Service, Span)>) -> SpanLayer {
+        SpanLayer {
+            default_service,
+            ended,
+        }
     }
 }
 
@@ -36,8 +39,8 @@ where
         let parent = span
             .scope()
             .skip(1)
-            .find_map(|above| draft::context_of(&above));
-        let mut draft = Draft::new(attributes.metadata(), self.home, parent);
+            .find_map(|ancestor| draft::context_of(&ancestor));
+        let mut draft = Draft::new(attributes.metadata(), self.default_service, parent);
         attributes.record(&mut draft);
         span.extensions_mut().insert(draft);
     }
@@ -64,19 +67,19 @@ where
 
 #[cfg(test)]
 mod tests {
-    use tracing::{Span as Made, debug_span, dispatcher, info_span, subscriber, warn_span};
+    use tracing::{Span as TracingSpan, debug_span, dispatcher, info_span, subscriber, warn_span};
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::layer::SubscriberExt;
 
-    use super::super::{LoggedOrExported, continue_trace, current, place};
+    use super::super::{LoggedOrExported, continue_trace, current, set_context};
     use super::*;
     use crate::trace::TraceContext;
 
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-    /// What is exported of the spans that `make` makes, where a queue holds `room`.
-    fn exported(room: usize, make: impl FnOnce()) -> Vec<(Service, Span)> {
-        let (ended, mut queue) = mpsc::channel(room);
+    /// Returns the exported spans that `make` creates, with a queue of this capacity.
+    fn exported(capacity: usize, make: impl FnOnce()) -> Vec<(Service, Span)> {
+        let (ended, mut queue) = mpsc::channel(capacity);
         let filter = LoggedOrExported(EnvFilter::new("warn"));
         let layers = tracing_subscriber::registry()
             .with(SpanLayer::new(Service::Quota, ended))
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_are_below_the_nearest_exported_one() {
+    fn span_is_a_child_of_the_nearest_exported_span() {
         let spans = exported(9, || {
             let outer = debug_span!("servo.outer").entered();
             let _unnamed = warn_span!("unnamed").entered();
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_traceparent_is_continued_if_it_can_be_read() {
+    fn well_formed_traceparent_is_continued() {
         let spans = exported(9, || {
             let _outer = info_span!("servo.outer").entered();
             continue_trace(&info_span!("servo.run"), PARENT);
@@ -122,11 +125,11 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_of_the_service_it_names_or_whose_crate_made_it() {
+    fn span_belongs_to_the_service_it_names_or_whose_crate_created_it() {
         let spans = exported(9, || {
             drop(info_span!("rpc", service = "console"));
             drop(info_span!(target: "servo_dispatcher::loops::engine", "servo.dispatch_task"));
-            drop(info_span!("servo.of_nobody"));
+            drop(info_span!("servo.unassigned"));
         });
         let services: Vec<Service> = spans.iter().map(|(service, _)| *service).collect();
         assert_eq!(
@@ -136,18 +139,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_sampled_is_not_exported_nor_what_is_below_it() {
+    fn unsampled_span_and_its_children_are_not_exported() {
         let unsampled = TraceContext::parse(&PARENT.replace("-01", "-00")).unwrap();
         let spans = exported(9, || {
             let rpc = info_span!("rpc");
-            place(&rpc, &unsampled.child(), Some(unsampled));
+            set_context(&rpc, &unsampled.child(), Some(unsampled));
             rpc.in_scope(|| drop(info_span!("servo.plan_run")));
         });
         assert!(spans.is_empty(), "{spans:?}");
     }
 
     #[test]
-    fn a_question_whether_something_is_logged_loses_no_span() {
+    fn checking_whether_something_is_enabled_loses_no_span() {
         let spans = exported(9, || {
             let quiet = info_span!("quiet");
             dispatcher::get_default(|dispatch| dispatch.enabled(quiet.metadata().unwrap()));
@@ -157,9 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_drops_and_counts() {
+    fn full_queue_drops_and_counts_spans() {
         let before = dropped(Service::Quota).get();
-        let spans = exported(2, || (0..5).for_each(|_| drop(info_span!("servo.many"))));
+        let spans = exported(2, || {
+            (0..5).for_each(|_| drop(info_span!("servo.repeated")))
+        });
         assert_eq!(
             (spans.len(), dropped(Service::Quota).get() - before),
             (2, 3)
@@ -167,9 +172,9 @@ mod tests {
     }
 
     #[test]
-    fn without_an_exporter_nothing_is_kept() {
+    fn no_context_is_recorded_without_an_exporter() {
         subscriber::with_default(tracing_subscriber::registry(), || {
-            let span: Made = info_span!("servo.plan_run");
+            let span: TracingSpan = info_span!("servo.plan_run");
             continue_trace(&span, PARENT);
             assert_eq!(span.in_scope(current), None);
         });

@@ -1,8 +1,9 @@
-//! Spans for an OpenTelemetry collector, built only where `telemetry.otlp_endpoint` is set.
+//! Spans for an OpenTelemetry collector, built only if `telemetry.otlp_endpoint` is set.
 //!
-//! Traces are Servo's own ([`TraceContext`]): a span gets its place in one from the call it serves, from a traceparent
-//! that came along with the work, or from the span around it. A [`layer`] follows the spans of `tracing`, a bounded
-//! queue takes those that ended, and one task [`export`]s them in batches. Nobody who makes a span ever waits.
+//! Traces are Servo's own ([`TraceContext`]): a span gets its context from the call it serves, from
+//! a traceparent that was stored with the work, or from the enclosing span. A [`layer`] tracks the
+//! spans of `tracing`, a bounded queue receives the ended ones, and one task [`export`]s them in
+//! batches. Code that creates spans never waits.
 
 mod collector;
 mod draft;
@@ -26,26 +27,28 @@ pub(crate) use layer::SpanLayer;
 use self::draft::Draft;
 use crate::trace::TraceContext;
 
-/// Puts `span` below the one that a W3C traceparent names; one that cannot be read leaves it where it is.
+/// Makes `span` a child of the span that a W3C traceparent names. A malformed traceparent leaves it
+/// unchanged.
 pub fn continue_trace(span: &Span, traceparent: &str) {
     with_draft(span, |draft| {
         if let Some(parent) = TraceContext::parse(traceparent) {
-            draft.place(parent.child(), Some(parent));
+            draft.set_context(parent.child(), Some(parent));
         }
     });
 }
 
-/// Says which one of its trace `span` is, and which one called.
-pub(crate) fn place(span: &Span, own: &TraceContext, caller: Option<TraceContext>) {
-    with_draft(span, |draft| draft.place(own.clone(), caller));
+/// Sets the trace context of `span` and of its parent.
+pub(crate) fn set_context(span: &Span, own: &TraceContext, caller: Option<TraceContext>) {
+    with_draft(span, |draft| draft.set_context(own.clone(), caller));
 }
 
-/// Says how a call ended, and that it did: what it left behind may keep the span itself for longer.
-pub(crate) fn answered(span: &Span, code: Code) {
-    with_draft(span, |draft| draft.answered(code));
+/// Records the code and the end time of a call. The span itself may live longer, because spawned
+/// tasks may keep it.
+pub(crate) fn record_end(span: &Span, code: Code) {
+    with_draft(span, |draft| draft.record_end(code));
 }
 
-/// The innermost exported span that this code runs in.
+/// Returns the innermost exported span of the current code.
 pub(crate) fn current() -> Option<TraceContext> {
     dispatcher::get_default(|dispatch| {
         dispatch.downcast_ref::<SpanLayer>()?;
@@ -55,7 +58,7 @@ pub(crate) fn current() -> Option<TraceContext> {
     })
 }
 
-/// Does nothing, at the cost of a comparison, unless spans are exported and this is one of them.
+/// Does nothing, at the cost of one comparison, unless spans are exported and this is one of them.
 fn with_draft(span: &Span, change: impl FnOnce(&mut Draft)) {
     span.with_subscriber(|(id, dispatch)| {
         dispatch.downcast_ref::<SpanLayer>()?;

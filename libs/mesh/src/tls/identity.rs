@@ -1,4 +1,4 @@
-//! Who stands at the other end of a connection: the SPIFFE URI in its certificate.
+//! The identity of a peer: the SPIFFE URI in its certificate.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ pub enum PeerIdentity {
     Service(Service),
     /// `spiffe://servo/worker/<tenant>`
     Worker { tenant: String },
-    /// A certificate of our authorities that names nobody we know.
+    /// A certificate of our authorities with an unknown identity.
     Other(String),
-    /// No certificate at all, which only a public listener lets in.
+    /// No certificate, which only a public listener accepts.
     Anonymous,
 }
 
@@ -51,12 +51,13 @@ impl fmt::Display for PeerIdentity {
                 f.write_str("a certificate without a SPIFFE id")
             }
             PeerIdentity::Other(id) => f.write_str(id),
-            PeerIdentity::Anonymous => f.write_str("nobody (no certificate)"),
+            PeerIdentity::Anonymous => f.write_str("an anonymous client (no certificate)"),
         }
     }
 }
 
-/// The identity in a certificate. SPIFFE allows exactly one URI; with none or several it proves nothing.
+/// Returns the identity in a certificate. SPIFFE allows exactly one URI; none or several prove
+/// nothing.
 pub(crate) fn of_certificate(certificate: &CertificateDer<'_>) -> PeerIdentity {
     match spiffe_ids(certificate).as_deref() {
         Some([only]) => PeerIdentity::parse(only),
@@ -79,7 +80,8 @@ pub(crate) fn spiffe_ids(certificate: &CertificateDer<'_>) -> Option<Vec<String>
     Some(uris.collect())
 }
 
-// A tenant from a certificate is compared with tenants in requests; nothing else may hide in it.
+// A tenant from a certificate is compared with tenants in requests, so other characters are
+// refused.
 fn is_plain(tenant: &str) -> bool {
     !tenant.is_empty()
         && tenant
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_identity_is_a_service_a_worker_or_nobody_we_know() {
+    fn identity_is_a_service_a_worker_or_unknown() {
         let check =
             |id: &str, expected: PeerIdentity| assert_eq!(PeerIdentity::parse(id), expected);
         for service in Service::ALL {

@@ -1,5 +1,5 @@
-//! Reads certificate, key and authorities from their files and refuses what would only fail later, in a
-//! handshake, without a useful word.
+//! Reads certificate, key and authorities from their files, and refuses files that would only fail
+//! later, in a handshake, with an unclear error.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use super::identity;
 use crate::config::Tls;
 use crate::fault::ConfigFault;
 
-/// The three files, parsed and found good.
+/// The three files, parsed and validated.
 pub(crate) struct Credentials {
     pub(crate) own: Arc<CertifiedKey>,
     pub(crate) roots: Arc<RootCertStore>,
-    /// Seconds since 1970 at which the own certificate ends.
+    /// The expiry of our own certificate, in seconds since 1970.
     pub(crate) expires_at: i64,
-    /// Of the files' bytes, to notice a change.
+    /// The hash of the files' bytes, to detect changes.
     pub(crate) digest: [u8; 32],
 }
 
-/// What the files hold, unparsed.
+/// The unparsed content of the files.
 pub(crate) struct Files {
     certificate: Vec<u8>,
     key: Vec<u8>,
@@ -87,8 +87,9 @@ pub(crate) fn parse(
                 .collect());
         }
     };
-    let bad_leaf = |sentence: String| vec![fault("certificate", &config.certificate, &sentence)];
-    let expires_at = check_leaf(&chain[0], service, now()).map_err(bad_leaf)?;
+    let bad_certificate =
+        |sentence: String| vec![fault("certificate", &config.certificate, &sentence)];
+    let expires_at = check_own_certificate(&chain[0], service, now()).map_err(bad_certificate)?;
     let own = CertifiedKey::from_der(chain, key, provider).map_err(|error| {
         vec![fault(
             "key",
@@ -123,15 +124,19 @@ fn roots_of(pem: &[u8]) -> Result<RootCertStore, String> {
     for certificate in chain_of(pem)? {
         roots
             .add(certificate)
-            .map_err(|error| format!("holds a certificate that is no authority: {error}"))?;
+            .map_err(|error| format!("holds a certificate that is not an authority: {error}"))?;
     }
     Ok(roots)
 }
 
-/// The leaf must be valid now and name this service. Answers when it ends.
-fn check_leaf(leaf: &CertificateDer<'_>, service: Service, now: i64) -> Result<i64, String> {
-    let (_, parsed) = X509Certificate::from_der(leaf)
-        .map_err(|error| format!("is no X.509 certificate: {error}"))?;
+/// Checks that our certificate is valid now and names this service. Returns its expiry.
+fn check_own_certificate(
+    certificate: &CertificateDer<'_>,
+    service: Service,
+    now: i64,
+) -> Result<i64, String> {
+    let (_, parsed) = X509Certificate::from_der(certificate)
+        .map_err(|error| format!("is not an X.509 certificate: {error}"))?;
     let validity = parsed.validity();
     if now > validity.not_after.timestamp() {
         return Err(format!(
@@ -146,7 +151,10 @@ fn check_leaf(leaf: &CertificateDer<'_>, service: Service, now: i64) -> Result<i
         ));
     }
     let expected = service.spiffe_id();
-    match identity::spiffe_ids(leaf).unwrap_or_default().as_slice() {
+    match identity::spiffe_ids(certificate)
+        .unwrap_or_default()
+        .as_slice()
+    {
         [] => Err(format!(
             "carries no SPIFFE id; issue it with the URI {expected}"
         )),

@@ -1,8 +1,9 @@
 //! The service's own certificate and the authorities it trusts, for both ends of every connection.
 //!
-//! TLS 1.3 only. The three files are looked at while the service runs: new connections use what they hold,
-//! connections made with the old ones are asked to go once their calls are done. Files that do not fit
-//! together (somebody is halfway through replacing them) are logged and the old ones kept.
+//! TLS 1.3 only. The three files are checked for changes while the service runs: new connections
+//! use the new files, and connections made with the old ones are closed once their calls are done.
+//! Files that do not match each other, for example because they are being replaced, are logged and
+//! the old ones stay in use.
 
 pub(crate) mod identity;
 mod load;
@@ -26,12 +27,12 @@ use crate::config;
 use crate::fault::{ConfigFault, Fault};
 use load::{Credentials, Files};
 
-/// Who may connect.
+/// The clients that may connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exposure {
-    /// Only holders of a certificate of our authorities.
+    /// Only clients with a certificate of our authorities.
     Mesh,
-    /// Everybody; a certificate, if one is shown, must be of our authorities.
+    /// Any client; a certificate, if presented, must be of our authorities.
     Public,
 }
 
@@ -60,7 +61,7 @@ struct Shared {
 }
 
 impl Tls {
-    /// Reads the files, or tells everything that is wrong with them.
+    /// Reads the files. Fails with everything that is wrong with them.
     pub fn load(service: Service, config: config::Tls) -> Result<Tls, Vec<ConfigFault>> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let credentials = load::parse(&Files::read(&config)?, &config, service, &provider)?;
@@ -77,10 +78,10 @@ impl Tls {
         })
     }
 
-    /// Looks at the files now. Whether they held something new that could be used.
+    /// Checks the files now. Returns whether new certificates are in use.
     pub fn reload(&self) -> bool {
-        // One at a time: what was read earlier must not be put in place later.
-        let _turn = self
+        // One reload at a time, so that files that were read earlier are never installed later.
+        let _guard = self
             .shared
             .reloading
             .lock()
@@ -92,17 +93,17 @@ impl Tls {
                 self.shared
                     .generation
                     .send_modify(|generation| *generation += 1);
-                info!("certificates were replaced and are in use from now on");
+                info!("new certificates are in use");
                 true
             }
             Err(faults) => {
-                warn!(fault = %Fault::Config(faults), "new certificates cannot be used, the old ones stay");
+                warn!(fault = %Fault::Config(faults), "new certificates cannot be used, the old ones stay in use");
                 false
             }
         }
     }
 
-    /// Looks at the files at the configured pace, forever.
+    /// Checks the files at the configured interval, forever.
     pub(crate) async fn watch_files(self) {
         loop {
             tokio::time::sleep(self.shared.config.reload_every).await;
@@ -115,7 +116,7 @@ impl Tls {
         self.shared.generation.subscribe()
     }
 
-    /// Seconds since 1970 at which the certificate in use ends.
+    /// The expiry of the certificate in use, in seconds since 1970.
     pub(crate) fn expires_at(&self) -> i64 {
         self.shared.current.load().expires_at
     }
@@ -134,7 +135,7 @@ impl Tls {
             .with_client_cert_verifier(verifier)
             .with_cert_resolver(Arc::new(sign::SingleCertAndKey::from(current.own.clone())));
         config.alpn_protocols = exposure.protocols();
-        // A resumed session would carry an identity past the rotation that withdrew it.
+        // A resumed session would keep an identity after the rotation that revoked it.
         config.send_tls13_tickets = 0;
         Ok(config)
     }
@@ -156,8 +157,8 @@ impl Tls {
         Ok(config)
     }
 
-    /// For calls to servers outside of the mesh that our authorities vouch for under the name in their address. We show
-    /// our certificate.
+    /// The configuration for calls to servers outside the mesh, whose certificates our authorities
+    /// issued for the name in their address. We present our certificate.
     pub fn web_client_config(&self) -> Result<ClientConfig, rustls::Error> {
         let (provider, current) = (&self.shared.provider, self.shared.current.load());
         let mut config = ClientConfig::builder_with_provider(provider.clone())

@@ -1,5 +1,5 @@
-//! The client's judgement of a server: a chain to our authorities, and the identity it expects. DNS names
-//! say nothing in the mesh, since services move and certificates do not name their addresses.
+//! How a client verifies a server: a chain to our authorities, and the expected identity. DNS names
+//! are not checked, because services move and certificates do not name their addresses.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct ExpectService {
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// The server proved to be somebody else.
+/// The server has another identity than expected.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("presented the identity {found}, but {} was expected", .expected.spiffe_id())]
 pub(crate) struct WrongIdentity {
@@ -39,9 +39,9 @@ impl ServerCertVerifier for ExpectService {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let leaf = ParsedCertificate::try_from(end_entity)?;
+        let certificate = ParsedCertificate::try_from(end_entity)?;
         verify_server_cert_signed_by_trust_anchor(
-            &leaf,
+            &certificate,
             &self.roots,
             intermediates,
             now,
@@ -66,7 +66,7 @@ impl ServerCertVerifier for ExpectService {
         _certificate: &CertificateDer<'_>,
         _signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        Err(Error::General("only TLS 1.3 is spoken here".to_owned()))
+        Err(Error::General("only TLS 1.3 is supported".to_owned()))
     }
 
     fn verify_tls13_signature(

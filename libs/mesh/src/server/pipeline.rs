@@ -1,4 +1,4 @@
-//! The one path every incoming call takes, from its headers to its answer.
+//! The steps that every incoming call passes, from its headers to its response.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -20,9 +20,9 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span, info_span};
 
 use super::access::authorise;
-use super::body::{Ends, UnderWay, follow};
+use super::body::{InFlightCall, StreamLimits, track};
 use super::deadline;
-use super::messages::{Messages, Wall};
+use super::messages::{CheckedMessages, ScopeCheck};
 use super::routes::{Handler, Routes, Target};
 use crate::caller::{self, Caller};
 use crate::error::{Error, Reason};
@@ -35,10 +35,10 @@ use crate::spans;
 use crate::tls::{Exposure, PeerIdentity};
 use crate::trace::TraceContext;
 
-/// How long a caller that was shed should wait before it tries again.
+/// The retry delay for callers that were refused because of load.
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
-pub(super) struct Gate {
+pub(super) struct Pipeline {
     core: Arc<Core>,
     exposure: Exposure,
     routes: Routes,
@@ -46,20 +46,20 @@ pub(super) struct Gate {
     streams: Arc<Semaphore>,
 }
 
-impl Gate {
-    pub(super) fn new(core: Arc<Core>, routes: Routes, exposure: Exposure) -> Gate {
-        let places = |count: u32| Arc::new(Semaphore::new(count as usize));
+impl Pipeline {
+    pub(super) fn new(core: Arc<Core>, routes: Routes, exposure: Exposure) -> Pipeline {
+        let semaphore = |count: u32| Arc::new(Semaphore::new(count as usize));
         let server = &core.common.server;
-        Gate {
-            requests: places(server.max_requests),
-            streams: places(server.max_streams),
+        Pipeline {
+            requests: semaphore(server.max_requests),
+            streams: semaphore(server.max_streams),
             core,
             exposure,
             routes,
         }
     }
 
-    pub(super) async fn answer(
+    pub(super) async fn handle(
         self: Arc<Self>,
         peer: PeerIdentity,
         request: Request<Incoming>,
@@ -70,8 +70,8 @@ impl Gate {
             .as_ref()
             .map_or_else(TraceContext::root, TraceContext::child);
         let span = self.span(&peer, request.uri().path(), &trace);
-        spans::place(&span, &trace, caller);
-        let mut call = UnderWay {
+        spans::set_context(&span, &trace, caller);
+        let mut call = InFlightCall {
             meter: self.core.metrics.begin(target.label()),
             span: span.clone(),
             permit: None,
@@ -84,16 +84,18 @@ impl Gate {
         let admitted = span.in_scope(|| self.admit(&peer, target, request, trace, refuse));
         let mut admitted = match admitted {
             Ok(admitted) => admitted,
-            Err(error) => return Ok(follow(refuse(error), call, None)),
+            Err(error) => return Ok(track(refuse(error), call, None)),
         };
         call.permit = admitted.permit.take();
         let (deadline, draining) = (admitted.scope.deadline, self.core.shutdown.drain_token());
-        let ends = target.is_stream().then_some(Ends { deadline, draining });
+        let limits = target
+            .is_stream()
+            .then_some(StreamLimits { deadline, draining });
         let response = admitted.run().instrument(span).await;
-        Ok(follow(response, call, ends))
+        Ok(track(response, call, limits))
     }
 
-    /// Everything that can be decided before the handler runs, cheapest first.
+    /// Every check before the handler runs, cheapest first.
     fn admit(
         &self,
         peer: &PeerIdentity,
@@ -111,10 +113,12 @@ impl Gate {
         self.check_ready(target)?;
         let deadline = self.deadline(target, request.headers())?;
         let permit = self.permit(target)?;
-        let wall = caller.as_ref().and_then(|caller| wall(caller, &path));
+        let scope_check = caller
+            .as_ref()
+            .and_then(|caller| scope_check(caller, &path));
         let max = self.core.common.server.max_message;
         let mut request = if is_grpc(request.headers()) {
-            request.map(|body| Body::new(Messages::new(body, max, wall)))
+            request.map(|body| Body::new(CheckedMessages::new(body, max, scope_check)))
         } else {
             request.map(|body| Body::new(Limited::new(body, max)))
         };
@@ -129,13 +133,14 @@ impl Gate {
             request,
             permit,
             scope: Scope { deadline, trace },
-            one_answer: !target.is_stream(),
+            is_unary: !target.is_stream(),
             path,
             refuse,
         })
     }
 
-    /// On the public exposure the handler finds out who calls; health and reflection do not ask.
+    /// On the public exposure the handler authenticates the caller; health and reflection need no
+    /// caller.
     fn caller(
         &self,
         peer: &PeerIdentity,
@@ -153,11 +158,11 @@ impl Gate {
     }
 
     fn check_ready(&self, target: Target) -> Result<(), Error> {
-        if target.is_about_the_service() || self.core.readiness.was_ready() {
+        if target.is_built_in() || self.core.readiness.was_ready() {
             return Ok(());
         }
         let reason = waiting_for(self.core.readiness.state());
-        let message = format!("the {} is not ready and waits: {reason}", self.core.service);
+        let message = format!("the {} is not ready: {reason}", self.core.service);
         Err(Error::new(Reason::NotReady, message).retry_after(RETRY_AFTER))
     }
 
@@ -171,27 +176,33 @@ impl Gate {
         )
     }
 
-    /// A place among the calls under way. Nobody queues: a refused caller knows it and can go elsewhere.
+    /// Takes a permit for the call. Calls are refused instead of queued, so that the caller can go
+    /// elsewhere.
     fn permit(&self, target: Target) -> Result<Option<OwnedSemaphorePermit>, Error> {
-        if target.is_about_the_service() {
+        if target.is_built_in() {
             return Ok(None);
         }
-        let (places, limit) = match target.is_stream() {
-            true => (&self.streams, "max_streams"),
-            false => (&self.requests, "max_requests"),
+        let (semaphore, limit) = if target.is_stream() {
+            (&self.streams, "max_streams")
+        } else {
+            (&self.requests, "max_requests")
         };
-        places.clone().try_acquire_owned().map(Some).map_err(|_| {
-            self.core
-                .metrics
-                .shed
-                .get_or_create(&ShedLabels { limit })
-                .inc();
-            let message = format!(
-                "the {} has too many calls under way (server.{limit})",
-                self.core.service
-            );
-            Error::new(Reason::Overloaded, message).retry_after(RETRY_AFTER)
-        })
+        semaphore
+            .clone()
+            .try_acquire_owned()
+            .map(Some)
+            .map_err(|_| {
+                self.core
+                    .metrics
+                    .shed
+                    .get_or_create(&ShedLabels { limit })
+                    .inc();
+                let message = format!(
+                    "the {} has too many calls in flight (server.{limit})",
+                    self.core.service
+                );
+                Error::new(Reason::Overloaded, message).retry_after(RETRY_AFTER)
+            })
     }
 
     fn span(&self, peer: &PeerIdentity, path: &str, trace: &TraceContext) -> Span {
@@ -209,18 +220,18 @@ impl Gate {
     }
 }
 
-/// A call with everything it needs to run.
+/// A call that passed all checks.
 struct Admitted {
     handler: Handler,
     request: Request<Body>,
     permit: Option<OwnedSemaphorePermit>,
     scope: Scope,
-    one_answer: bool,
+    is_unary: bool,
     path: String,
     refuse: Refuse,
 }
 
-/// How a refusal is written: as its caller speaks.
+/// Renders an error in the caller's protocol.
 type Refuse = fn(Error) -> Response<Body>;
 
 fn as_status(error: Error) -> Response<Body> {
@@ -229,16 +240,16 @@ fn as_status(error: Error) -> Response<Body> {
 
 impl Admitted {
     async fn run(self) -> Response<Body> {
-        let deadline = self.scope.deadline.filter(|_| self.one_answer);
+        let deadline = self.scope.deadline.filter(|_| self.is_unary);
         let trace_id = self.scope.trace.trace_id();
-        let answer = self
+        let outcome = self
             .scope
             .run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
-        let answer = match deadline {
-            Some(deadline) => tokio::time::timeout_at(deadline, answer).await,
-            None => Ok(answer.await),
+        let outcome = match deadline {
+            Some(deadline) => tokio::time::timeout_at(deadline, outcome).await,
+            None => Ok(outcome.await),
         };
-        match answer {
+        match outcome {
             Ok(Ok(Ok(response))) => with_reason(response, &self.path),
             Ok(Ok(Err(never))) => match never {},
             Ok(Err(_panic)) => (self.refuse)(panicked(&trace_id)),
@@ -247,28 +258,30 @@ impl Admitted {
     }
 }
 
-/// Anything else, which only a public exposure takes, is one body without frames.
+/// Requests that are not gRPC are accepted only on a public exposure and have one body without
+/// frames.
 fn is_grpc(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
     content_type.is_some_and(|value| value.starts_with(b"application/grpc"))
 }
 
-/// What the messages of a call may speak about, unless the mesh itself calls or they name no tenant.
-fn wall(caller: &Caller, path: &str) -> Option<Wall> {
+/// Returns the tenant check for the call's messages. `None` if the mesh itself calls or the
+/// messages name no tenant.
+fn scope_check(caller: &Caller, path: &str) -> Option<ScopeCheck> {
     let kind = scope::kind_of(path).filter(|kind| *kind != ScopeKind::Unscoped)?;
-    (!caller.acts_for_the_mesh()).then(|| Wall {
+    (!caller.is_mesh_service()).then(|| ScopeCheck {
         caller: caller.clone(),
         kind,
     })
 }
 
-/// A generated server says UNIMPLEMENTED without a reason; callers find one in every refusal of ours.
+/// Adds a reason to the UNIMPLEMENTED of generated servers, because every Servo error has one.
 fn with_reason(response: Response<Body>, path: &str) -> Response<Body> {
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() == Code::Unimplemented && status.details().is_empty() => {
             let error = Error::new(
                 Reason::NotImplemented,
-                format!("{path} is part of the API but not built yet"),
+                format!("{path} is part of the API but not implemented yet"),
             );
             Status::from(error).into_http()
         }
@@ -292,7 +305,7 @@ fn record(caller: &Caller) {
 fn panicked(trace_id: &str) -> Error {
     Error::new(
         Reason::Internal,
-        format!("the service hit a fault of its own; its log tells more under trace {trace_id}"),
+        format!("internal error; the service's log has details under trace {trace_id}"),
     )
 }
 
