@@ -1,4 +1,4 @@
-//! Wrong configuration, as data: what is set, and every sentence that must come back.
+//! Wrong configurations, as data: the settings, and every sentence that must be reported.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,14 +18,14 @@ struct Own {
     #[serde(default)]
     scheduler: Scheduler,
     #[serde(default)]
-    doors: Vec<OneDoor>,
+    pools: Vec<Pool>,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct OneDoor {
+struct Pool {
     name: String,
-    width: u8,
+    slots: u8,
 }
 
 #[derive(Debug, Deserialize)]
@@ -85,7 +85,7 @@ fn check(toml: &str, variables: &[(&str, &str)], expected: &[&str]) {
     let world = World::new();
     let file = world.path("servo.toml").display().to_string();
     let Err(Fault::Config(faults)) = read(&world, toml, variables) else {
-        panic!("{toml} was taken")
+        panic!("{toml} was accepted")
     };
     let found: Vec<String> = faults.iter().map(ToString::to_string).collect();
     let expected: Vec<String> = expected
@@ -96,7 +96,7 @@ fn check(toml: &str, variables: &[(&str, &str)], expected: &[&str]) {
 }
 
 #[test]
-fn layers_override_each_other_and_defaults_fill_the_rest() {
+fn later_layers_override_earlier_ones_and_defaults_fill_the_rest() {
     let world = World::new();
     let toml = "
         [server]
@@ -110,9 +110,9 @@ fn layers_override_each_other_and_defaults_fill_the_rest() {
         [scheduler]
         lease = '5s'
         keys = { a = 1, b = 2 }
-        [[doors]]
+        [[pools]]
         name = 'front'
-        width = 9
+        slots = 9
         [planner]
         belongs_to = 'another service that reads the same file'
     ";
@@ -123,7 +123,7 @@ fn layers_override_each_other_and_defaults_fill_the_rest() {
         ("SERVO_SCHEDULER__EAGER", "true"),
         ("SERVO_SCHEDULER__SHARE", "0.25"),
         ("SERVO_SERVER__MAX_MESSAGE", "64KiB"),
-        ("SERVO_DATABASE_URL", "somebody else's"),
+        ("SERVO_DATABASE_URL", "not configuration"),
         ("PATH", "__"),
     ];
     let settings = read(&world, toml, &variables).unwrap_or_else(|fault| panic!("{fault}"));
@@ -132,10 +132,10 @@ fn layers_override_each_other_and_defaults_fill_the_rest() {
     assert_eq!(own.database.password, "12345");
     assert_eq!(own.database.replicas, [1, 2]);
     assert_eq!(
-        own.doors,
-        [OneDoor {
+        own.pools,
+        [Pool {
             name: "front".into(),
-            width: 9
+            slots: 9
         }]
     );
     assert_eq!(own.scheduler.lease, Duration::from_secs(5));
@@ -174,7 +174,7 @@ fn layers_override_each_other_and_defaults_fill_the_rest() {
 }
 
 #[test]
-fn unknown_keys_come_with_the_nearest_known_one() {
+fn errors_of_unknown_keys_suggest_the_nearest_known_key() {
     check(
         &format!("{GOOD}[serverr]\nx = 1\n[scheduler]\nlaese = '5s'\n[server]\ncolour = 'red'\n"),
         &[
@@ -193,7 +193,7 @@ fn unknown_keys_come_with_the_nearest_known_one() {
 }
 
 #[test]
-fn wrong_types_tell_what_was_found_and_what_is_allowed() {
+fn errors_of_wrong_types_name_the_value_and_the_allowed_ones() {
     check(
         &format!(
             "{GOOD}[scheduler]\nlease = 5\nshards = 300\neager = 'yes'\nkeys = {{ a = 'x', b = 'y' }}\nshare = []\n\
@@ -249,7 +249,7 @@ fn values_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_collector_has_a_scheme_a_host_and_a_port() {
+fn collector_address_needs_a_scheme_a_host_and_a_port() {
     for wrong in [
         "",
         "collector",
@@ -288,7 +288,7 @@ fn a_collector_has_a_scheme_a_host_and_a_port() {
 }
 
 #[test]
-fn everything_missing_is_told_at_once() {
+fn all_missing_values_are_reported_together() {
     check(
         "[database]\nurl = 7\n",
         &[],
@@ -299,7 +299,7 @@ fn everything_missing_is_told_at_once() {
     );
     let Err(Fault::Config(faults)) = Settings::<Own>::read(Service::Scheduler, &Sources::new())
     else {
-        panic!("nothing was taken for something")
+        panic!("an empty configuration was accepted")
     };
     let keys: Vec<&str> = faults.iter().map(|fault| fault.key.as_str()).collect();
     assert_eq!(
@@ -321,39 +321,39 @@ fn everything_missing_is_told_at_once() {
 }
 
 #[test]
-fn faults_in_a_list_say_which_entry() {
+fn faults_in_a_list_name_the_entry() {
     check(
         &format!(
-            "{GOOD}replicas = [1, 'two', 3, 'four']\n[[doors]]\nname = 'front'\n[[doors]]\nnmae = 'back'\nwidth = 300\n"
+            "{GOOD}replicas = [1, 'two', 3, 'four']\n[[pools]]\nname = 'front'\n[[pools]]\nnmae = 'back'\nslots = 300\n"
         ),
         &[],
         &[
             "database.replicas[1]: found `two` (file {file}), but a whole number from 0 to 65535 is allowed",
             "database.replicas[3]: found `four` (file {file}), but a whole number from 0 to 65535 is allowed",
-            "doors[0].width: not set; set it in the file",
-            "doors[1].name: not set; set it in the file",
-            "doors[1].nmae: unknown key (file {file}); did you mean `name`?",
-            "doors[1].width: found the number 300 (file {file}), but a whole number from 0 to 255 is allowed",
+            "pools[0].slots: not set; set it in the file",
+            "pools[1].name: not set; set it in the file",
+            "pools[1].nmae: unknown key (file {file}); did you mean `name`?",
+            "pools[1].slots: found the number 300 (file {file}), but a whole number from 0 to 255 is allowed",
         ],
     );
 }
 
 #[test]
-fn a_secret_is_not_repeated() {
+fn secrets_are_not_part_of_error_messages() {
     let world = World::new();
     let toml = "[database]\nurl = ['postgres://user:hunter2@localhost']\npassword = ['hunter2']\n";
     let Err(fault) = read(&world, toml, &[]) else {
-        panic!("lists were taken for text")
+        panic!("lists were accepted as text")
     };
     assert!(!fault.to_string().contains("hunter2"), "{fault}");
 }
 
 #[test]
-fn the_file_itself_may_be_the_fault() {
+fn unreadable_or_malformed_file_is_reported() {
     let world = World::new();
     let missing = tls_only(&world).file(world.path("nowhere.toml"));
     let Err(fault) = Settings::<Own>::read(Service::Scheduler, &missing) else {
-        panic!("no file was taken")
+        panic!("a missing file was accepted")
     };
     let path = world.path("nowhere.toml").display().to_string();
     assert_eq!(
@@ -380,14 +380,14 @@ fn the_file_itself_may_be_the_fault() {
 }
 
 #[test]
-fn certificates_are_part_of_the_configuration() {
+fn faulty_certificates_are_configuration_faults() {
     let check = |prepare: &dyn Fn(&World), expected: &str| {
         let world = World::new();
         let sources = world.sources(Service::Planner);
         prepare(&world);
         let Err(fault) = Settings::<servo_mesh::NoSections>::read(Service::Planner, &sources)
         else {
-            panic!("{expected}: it was taken")
+            panic!("{expected}: it was accepted")
         };
         let expected = expected.replace("{dir}", &world.dir().display().to_string());
         assert_eq!(
@@ -416,7 +416,7 @@ fn certificates_are_part_of_the_configuration() {
         "tls.key: the file {dir}/planner.key does not belong to the certificate {dir}/planner.crt",
     );
     check(
-        &|world| world.issue("planner", &Issue::nameless()),
+        &|world| world.issue("planner", &Issue::without_identity()),
         "tls.certificate: the file {dir}/planner.crt carries no SPIFFE id; issue it with the URI spiffe://servo/planner",
     );
     check(
@@ -431,7 +431,7 @@ fn certificates_are_part_of_the_configuration() {
 }
 
 #[test]
-fn an_expired_certificate_is_refused_at_the_start() {
+fn expired_certificate_is_refused_at_startup() {
     let world = World::new();
     let sources = world.sources(Service::Planner);
     world.issue(
@@ -439,7 +439,7 @@ fn an_expired_certificate_is_refused_at_the_start() {
         &Issue::identity("spiffe://servo/planner").expired(),
     );
     let Err(fault) = Settings::<servo_mesh::NoSections>::read(Service::Planner, &sources) else {
-        panic!("it was taken")
+        panic!("it was accepted")
     };
     let fault = fault.to_string();
     assert!(

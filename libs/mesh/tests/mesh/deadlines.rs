@@ -1,4 +1,4 @@
-//! A call nobody waits for ends.
+//! Deadlines: a call whose caller no longer waits is ended.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use tonic::body::Body;
 use tower::ServiceExt;
 
 use crate::support::{
-    MAKE_PLANS, PATIENCE, WATCH_RUN, World, from_ada, handler, mesh_of, ok, request, serve,
-    silence, status_of, until, yes,
+    MAKE_PLANS, TEST_TIMEOUT, WATCH_RUN, World, accept_all, from_ada, handler, mesh_of, ok,
+    request, serve, silent_stream, status_of, until,
 };
 
 const LEFT: &str = "time-left-ms";
@@ -30,14 +30,14 @@ fn left(response: &Response<Body>) -> Duration {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_without_a_deadline_is_refused_unless_it_is_a_stream_or_a_probe() {
+async fn unary_call_without_a_deadline_is_refused() {
     let world = World::new();
-    let running = serve(&world.mesh(Service::Planner), yes()).await;
+    let running = serve(&world.mesh(Service::Planner), accept_all()).await;
     world.mesh(Service::Scheduler);
     world.mesh(Service::Gateway);
     let send = async |from, mut request: http::Request<Body>| {
         request.headers_mut().remove("grpc-timeout");
-        status_of(world.stranger(Some(from), running.address), request).await
+        status_of(world.raw_client(Some(from), running.address), request).await
     };
     let status = send("scheduler", request(MAKE_PLANS)).await;
     assert_eq!(
@@ -54,16 +54,16 @@ async fn a_call_without_a_deadline_is_refused_unless_it_is_a_stream_or_a_probe()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deadline_is_cut_to_the_longest_and_its_end_is_told() {
+async fn deadline_is_capped_and_its_expiry_is_reported() {
     let world = World::new();
     let sources = world
         .sources(Service::Planner)
         .set("server.max_deadline", "20ms");
     let (dropped, mut was_dropped) = mpsc::unbounded_channel();
     let forever = handler(move |_| {
-        let tell = TellWhenDropped(dropped.clone());
+        let notify = NotifyOnDrop(dropped.clone());
         async move {
-            let _tell = tell;
+            let _notify = notify;
             std::future::pending().await
         }
     });
@@ -76,22 +76,22 @@ async fn a_deadline_is_cut_to_the_longest_and_its_end_is_told() {
         (Code::DeadlineExceeded, Some(Reason::DeadlineExceeded)),
         "{status}"
     );
-    let stopped = tokio::time::timeout(PATIENCE, was_dropped.recv())
+    let stopped = tokio::time::timeout(TEST_TIMEOUT, was_dropped.recv())
         .await
-        .expect("the handler works on");
+        .expect("the handler was not dropped");
     assert_eq!(stopped, Some(()));
 }
 
-struct TellWhenDropped(mpsc::UnboundedSender<()>);
+struct NotifyOnDrop(mpsc::UnboundedSender<()>);
 
-impl Drop for TellWhenDropped {
+impl Drop for NotifyOnDrop {
     fn drop(&mut self) {
         let _ = self.0.send(());
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_peer_gets_what_is_left_of_the_deadline() {
+async fn peer_inherits_the_rest_of_the_deadline() {
     let world = World::new();
     let quota = serve(
         &world.mesh(Service::Dispatcher),
@@ -102,7 +102,7 @@ async fn a_peer_gets_what_is_left_of_the_deadline() {
     let onward = planner_mesh
         .peer_at(Service::Dispatcher, &format!("https://{}", quota.address))
         .unwrap();
-    let passing_on = handler(move |_| {
+    let forwarding = handler(move |_| {
         let onward = onward.clone();
         async move {
             onward
@@ -113,14 +113,14 @@ async fn a_peer_gets_what_is_left_of_the_deadline() {
                 .unwrap()
         }
     });
-    let planner = serve(&world.mesh(Service::Planner), passing_on).await;
+    let planner = serve(&world.mesh(Service::Planner), forwarding).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, planner.address);
-    let mut asked = request(MAKE_PLANS);
-    asked
+    let mut request = request(MAKE_PLANS);
+    request
         .headers_mut()
         .insert("grpc-timeout", "5S".parse().unwrap());
-    let response = peer.oneshot(asked).await.unwrap();
-    // Had it not been inherited, it would be the ten seconds of peers.deadline.
+    let response = peer.oneshot(request).await.unwrap();
+    // If the deadline were not inherited, it would be the ten seconds of peers.deadline.
     assert!(
         left(&response) <= Duration::from_secs(5),
         "{:?}",
@@ -149,7 +149,7 @@ fn without_timeout(path: &str) -> http::Request<Body> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_client_gives_up_at_its_deadline() {
+async fn client_stops_waiting_at_its_deadline() {
     let world = World::new();
     let running = serve(
         &world.mesh(Service::Planner),
@@ -157,36 +157,38 @@ async fn our_client_gives_up_at_its_deadline() {
     )
     .await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
-    // On a busy machine the first tries may end before the connection stands, which is told as such.
+    // On a busy machine the first tries may end before the connection is established, with another
+    // code.
     until(async || {
-        let mut asked = request(MAKE_PLANS);
-        asked
+        let mut request = request(MAKE_PLANS);
+        request
             .headers_mut()
             .insert("grpc-timeout", "20m".parse().unwrap());
-        status_of(peer.clone(), asked).await.code() == Code::DeadlineExceeded
+        status_of(peer.clone(), request).await.code() == Code::DeadlineExceeded
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_ends_at_the_deadline_it_asked_for() {
+async fn stream_ends_at_its_requested_deadline() {
     let world = World::new();
     let running = serve(
         &world.mesh(Service::Scheduler),
-        handler(|_| async { silence() }),
+        handler(|_| async { silent_stream() }),
     )
     .await;
     world.mesh(Service::Gateway);
-    let client = world.stranger(Some("gateway"), running.address);
-    // The client's own clock runs until the stream is open, so the deadline grows until it is the server's that ends it.
+    let client = world.raw_client(Some("gateway"), running.address);
+    // The client's own timer also runs while the stream opens, so the deadline grows until the
+    // server ends the stream first.
     let mut millis = 50;
     until(async || {
-        let mut asked = from_ada(WATCH_RUN);
-        asked
+        let mut request = from_ada(WATCH_RUN);
+        request
             .headers_mut()
             .insert("grpc-timeout", format!("{millis}m").parse().unwrap());
         millis *= 2;
-        let status = status_of(client.clone(), asked).await;
+        let status = status_of(client.clone(), request).await;
         status.code() == Code::DeadlineExceeded
             && error::reason_of(&status) == Some(Reason::DeadlineExceeded)
     })

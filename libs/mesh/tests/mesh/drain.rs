@@ -1,4 +1,4 @@
-//! Told to stop: nothing new is taken, what is under way is finished.
+//! Draining: no new calls are accepted, calls in flight are finished.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,18 +12,18 @@ use tonic::Code;
 
 use crate::observe::get;
 use crate::support::{
-    Held, MAKE_PLANS, PATIENCE, Running, WATCH_RUN, World, code_of, from_ada, handler, mesh_of,
-    request, serve, silence, status_of, until,
+    BlockedHandler, MAKE_PLANS, Running, TEST_TIMEOUT, WATCH_RUN, World, code_of, from_ada,
+    handler, mesh_of, request, serve, silent_stream, status_of, until,
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_under_way_is_finished_while_nobody_new_gets_in() {
+async fn call_in_flight_is_finished_while_new_connections_are_refused() {
     let world = World::new();
-    let held = Held::new();
-    let running = serve(&world.mesh(Service::Planner), held.handler()).await;
+    let blocked = BlockedHandler::new();
+    let running = serve(&world.mesh(Service::Planner), blocked.handler()).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     let call = tokio::spawn(status_of(peer, request(MAKE_PLANS)));
-    held.one_arrived().await;
+    blocked.wait_for_call().await;
 
     running.shutdown.drain();
     until(async || TcpStream::connect(running.address).await.is_err()).await;
@@ -35,36 +35,36 @@ async fn a_call_under_way_is_finished_while_nobody_new_gets_in() {
     .await;
     assert!(!call.is_finished(), "the call waits for its handler");
 
-    held.let_go.add_permits(1);
+    blocked.release.add_permits(1);
     assert_eq!(call.await.unwrap().code(), Code::Ok);
     running.ended().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn after_the_grace_period_the_rest_is_cut_off() {
+async fn calls_are_aborted_after_the_grace_period() {
     let world = World::new();
-    let held = Held::new();
+    let blocked = BlockedHandler::new();
     let sources = world.sources(Service::Planner).set("server.grace", "20ms");
-    let running = serve(&mesh_of(Service::Planner, &sources), held.handler()).await;
+    let running = serve(&mesh_of(Service::Planner, &sources), blocked.handler()).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     let call = tokio::spawn(code_of(peer, request(MAKE_PLANS)));
-    held.one_arrived().await;
+    blocked.wait_for_call().await;
     running.shutdown.drain();
     running.ended().await;
     assert_eq!(call.await.unwrap(), Code::Unavailable);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_second_signal_ends_at_once() {
+async fn second_signal_ends_immediately() {
     let world = World::new();
-    let held = Held::new();
+    let blocked = BlockedHandler::new();
     let sources = world.sources(Service::Planner).set("server.grace", "60m");
-    let running = serve(&mesh_of(Service::Planner, &sources), held.handler()).await;
+    let running = serve(&mesh_of(Service::Planner, &sources), blocked.handler()).await;
     let call = tokio::spawn(code_of(
         world.peer(Service::Scheduler, Service::Planner, running.address),
         request(MAKE_PLANS),
     ));
-    held.one_arrived().await;
+    blocked.wait_for_call().await;
     running.shutdown.drain();
     running.shutdown.end();
     running.ended().await;
@@ -72,13 +72,13 @@ async fn the_second_signal_ends_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_are_asked_to_come_back() {
+async fn streams_end_with_a_retryable_status() {
     let world = World::new();
     let opened = Arc::new(Semaphore::new(0));
     let open = opened.clone();
     let stream = handler(move |_| {
         open.add_permits(1);
-        async { silence() }
+        async { silent_stream() }
     });
     let sources = world.sources(Service::Scheduler).set("server.grace", "60m");
     let running = serve(&mesh_of(Service::Scheduler, &sources), stream).await;
@@ -96,20 +96,20 @@ async fn streams_are_asked_to_come_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_loop_pass_under_way_is_finished() {
+async fn loop_pass_in_progress_is_finished() {
     let world = World::new();
     let mesh = world.mesh(Service::Planner);
-    let (begun, let_go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (begun, release) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let finished = Arc::new(AtomicUsize::new(0));
-    let pass = (begun.clone(), let_go.clone(), finished.clone());
+    let pass = (begun.clone(), release.clone(), finished.clone());
     let serving = mesh.serving(Exposure::Mesh).with_loop(
         "test",
         Pace::every(Duration::from_secs(3600)),
         move || {
-            let (begun, let_go, finished) = pass.clone();
+            let (begun, release, finished) = pass.clone();
             async move {
                 begun.add_permits(1);
-                let_go.acquire().await.unwrap().forget();
+                release.acquire().await.unwrap().forget();
                 finished.fetch_add(1, Ordering::Relaxed);
                 Ok::<_, String>(())
             }
@@ -118,18 +118,18 @@ async fn a_loop_pass_under_way_is_finished() {
     let running = Running::start(mesh.shutdown().clone(), serving).await;
     begun.acquire().await.unwrap().forget();
     running.shutdown.drain();
-    let_go.add_permits(1);
+    release.add_permits(1);
     running.ended().await;
     assert_eq!(finished.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_loop_goes_on_while_it_works_then_waits_for_its_doorbell_and_survives_failures() {
+async fn loop_repeats_while_it_works_then_waits_for_its_doorbell_and_survives_failures() {
     let world = World::new();
     let mesh = world.mesh(Service::Planner);
-    let (bell, passes) = (Doorbell::new(), Arc::new(AtomicUsize::new(0)));
+    let (doorbell, passes) = (Doorbell::new(), Arc::new(AtomicUsize::new(0)));
     let count = passes.clone();
-    let pace = Pace::every(Duration::from_secs(3600)).woken_by(&bell);
+    let pace = Pace::every(Duration::from_secs(3600)).woken_by(&doorbell);
     let serving = mesh
         .serving(Exposure::Mesh)
         .with_loop("test", pace, move || {
@@ -139,7 +139,7 @@ async fn a_loop_goes_on_while_it_works_then_waits_for_its_doorbell_and_survives_
                     // Three passes in a row find work, the fourth does not.
                     0..=2 => Ok(true),
                     3 => Ok(false),
-                    4 => Err("the store is away"),
+                    4 => Err("the store is unavailable"),
                     5 => panic!("a fault in a pass"),
                     _ => Ok(false),
                 }
@@ -148,10 +148,10 @@ async fn a_loop_goes_on_while_it_works_then_waits_for_its_doorbell_and_survives_
     let running = Running::start(mesh.shutdown().clone(), serving).await;
     let seen = async |n: usize| until(async || passes.load(Ordering::Relaxed) >= n).await;
     seen(4).await;
-    bell.ring();
+    doorbell.ring();
     // The pass it woke fails, the next panics, and both are repeated after a delay.
     seen(7).await;
-    bell.ring();
+    doorbell.ring();
     seen(8).await;
     let metrics = get(running.metrics, "/metrics").await;
     for line in [
@@ -161,7 +161,7 @@ async fn a_loop_goes_on_while_it_works_then_waits_for_its_doorbell_and_survives_
         assert!(metrics.contains(line), "{metrics}");
     }
     running.shutdown.drain();
-    tokio::time::timeout(PATIENCE, running.ended())
+    tokio::time::timeout(TEST_TIMEOUT, running.ended())
         .await
         .unwrap();
 }

@@ -1,4 +1,4 @@
-//! Connections that must not come about, and what the calling side is told.
+//! Connections that must fail, and the error that the client reports.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tonic::transport::{Identity, Server, ServerTlsConfig};
 use tonic::{Code, Status};
 
-use crate::support::{Running, SERVER_INFO, World, mesh_of, request, serve, status_of, yes};
+use crate::support::{Running, SERVER_INFO, World, accept_all, mesh_of, request, serve, status_of};
 
-/// A server that is not ours, with whatever certificate.
+/// A server that is not part of the mesh, with the given certificate.
 async fn foreign_server(pair: KeyPair) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -29,8 +29,8 @@ async fn foreign_server(pair: KeyPair) -> SocketAddr {
     address
 }
 
-/// What our client says about a planner at `address`.
-async fn told(world: &World, address: SocketAddr) -> String {
+/// Returns the error message of our client for a planner at `address`.
+async fn client_error(world: &World, address: SocketAddr) -> String {
     let status = status_of(
         world.peer(Service::Scheduler, Service::Planner, address),
         request(SERVER_INFO),
@@ -45,7 +45,7 @@ async fn told(world: &World, address: SocketAddr) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_client_refuses_a_wrong_server_and_says_why() {
+async fn client_refuses_a_wrong_server_and_reports_why() {
     let world = World::new();
     let planner = Issue::identity("spiffe://servo/planner");
     let foreign = Ca::new().unwrap();
@@ -58,7 +58,7 @@ async fn our_client_refuses_a_wrong_server_and_says_why() {
             "it presented the identity spiffe://servo/quota, but spiffe://servo/planner was expected",
         ),
         (
-            world.ca.issue(&Issue::nameless()).unwrap(),
+            world.ca.issue(&Issue::without_identity()).unwrap(),
             "it presented the identity a certificate without a SPIFFE id, but spiffe://servo/planner was expected",
         ),
         (
@@ -73,20 +73,20 @@ async fn our_client_refuses_a_wrong_server_and_says_why() {
     for (pair, why) in cases {
         let address = foreign_server(pair).await;
         assert_eq!(
-            told(&world, address).await,
+            client_error(&world, address).await,
             format!("planner at {{address}} and we do not trust each other: {why}")
         );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_client_is_told_that_its_certificate_was_refused() {
+async fn client_reports_that_its_certificate_was_refused() {
     let ours = World::new();
     let theirs = World::new();
-    let planner = serve(&theirs.mesh(Service::Planner), yes()).await;
+    let planner = serve(&theirs.mesh(Service::Planner), accept_all()).await;
     // We trust them, they do not trust us.
     std::fs::write(ours.path("ca.crt"), theirs.ca.certificate()).unwrap();
-    let message = told(&ours, planner.address).await;
+    let message = client_error(&ours, planner.address).await;
     assert_eq!(
         message,
         "planner at {address} and we do not trust each other: it refused our certificate spiffe://servo/scheduler: its \
@@ -95,12 +95,12 @@ async fn our_client_is_told_that_its_certificate_was_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_there_and_nobody_who_speaks_tls() {
+async fn unreachable_and_plaintext_servers_are_reported() {
     let world = World::new();
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = gone.local_addr().unwrap();
     drop(gone);
-    let message = told(&world, address).await;
+    let message = client_error(&world, address).await;
     assert_eq!(
         message,
         "planner at {address} cannot be reached: Connection refused (os error 111)"
@@ -111,15 +111,15 @@ async fn nobody_there_and_nobody_who_speaks_tls() {
     let (_, health) = tonic_health::server::health_reporter();
     let server = Server::builder().add_service(health);
     tokio::spawn(server.serve_with_incoming(tokio_stream::wrappers::TcpListenerStream::new(plain)));
-    let message = told(&world, address).await;
+    let message = client_error(&world, address).await;
     assert_eq!(
         message,
         "planner at {address} cannot be reached: it does not speak TLS"
     );
 }
 
-/// Whether a stranger's call gets through the handshake to an answer of the service.
-async fn gets_in(client: tonic::transport::Channel) -> Result<(), Status> {
+/// Calls the health method, which succeeds if the TLS handshake does.
+async fn health_check(client: tonic::transport::Channel) -> Result<(), Status> {
     let status = status_of(client, request("/grpc.health.v1.Health/Check")).await;
     if status.code() == Code::Ok {
         Ok(())
@@ -129,9 +129,9 @@ async fn gets_in(client: tonic::transport::Channel) -> Result<(), Status> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn our_server_lets_nobody_in_without_a_good_certificate() {
+async fn server_refuses_clients_without_a_valid_certificate() {
     let world = World::new();
-    let planner = serve(&world.mesh(Service::Planner), yes()).await;
+    let planner = serve(&world.mesh(Service::Planner), accept_all()).await;
     let issue = Issue::identity("spiffe://servo/scheduler");
     world.issue("good", &issue);
     world.issue("expired", &issue.clone().expired());
@@ -141,21 +141,21 @@ async fn our_server_lets_nobody_in_without_a_good_certificate() {
         .unwrap()
         .write(world.dir(), "foreign")
         .unwrap();
-    gets_in(world.stranger(Some("good"), planner.address))
+    health_check(world.raw_client(Some("good"), planner.address))
         .await
         .unwrap();
     for name in [None, Some("expired"), Some("foreign")] {
-        gets_in(world.stranger(name, planner.address))
+        health_check(world.raw_client(name, planner.address))
             .await
-            .expect_err("it got in");
+            .expect_err("the call was accepted");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plaintext_gets_no_answer() {
+async fn plaintext_connection_gets_no_response() {
     use tokio::io::AsyncWriteExt;
     let world = World::new();
-    let planner = serve(&world.mesh(Service::Planner), yes()).await;
+    let planner = serve(&world.mesh(Service::Planner), accept_all()).await;
     let mut stream = TcpStream::connect(planner.address).await.unwrap();
     stream
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
@@ -168,9 +168,9 @@ async fn plaintext_gets_no_answer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tls_1_2_is_not_spoken() {
+async fn tls_1_2_is_refused() {
     let world = World::new();
-    let planner = serve(&world.mesh(Service::Planner), yes()).await;
+    let planner = serve(&world.mesh(Service::Planner), accept_all()).await;
     let mut stream = TcpStream::connect(planner.address).await.unwrap();
     let (hello, handshake_failure) = (client_hello_1_2(), [21, 3, 3, 0, 2, 2, 70]);
     use tokio::io::AsyncWriteExt;
@@ -199,10 +199,10 @@ fn client_hello_1_2() -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_public_door_takes_clients_without_a_certificate_but_no_foreign_one() {
+async fn public_port_accepts_clients_without_a_certificate_but_refuses_foreign_certificates() {
     let world = World::new();
     let mesh = world.mesh(Service::Gateway);
-    let running = Running::start(mesh.shutdown().clone(), mesh.serve_public(yes())).await;
+    let running = Running::start(mesh.shutdown().clone(), mesh.serve_public(accept_all())).await;
     world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
     Ca::new()
         .unwrap()
@@ -211,17 +211,17 @@ async fn a_public_door_takes_clients_without_a_certificate_but_no_foreign_one() 
         .write(world.dir(), "foreign")
         .unwrap();
     for name in [None, Some("worker")] {
-        gets_in(world.stranger(name, running.address))
+        health_check(world.raw_client(name, running.address))
             .await
             .unwrap();
     }
-    gets_in(world.stranger(Some("foreign"), running.address))
+    health_check(world.raw_client(Some("foreign"), running.address))
         .await
-        .expect_err("it got in");
+        .expect_err("the call was accepted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_busy_port_is_told_with_the_key_to_change() {
+async fn error_of_a_busy_port_names_the_setting() {
     let world = World::new();
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = taken.local_addr().unwrap().port();

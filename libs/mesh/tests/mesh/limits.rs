@@ -1,4 +1,4 @@
-//! Everything has a limit, and beyond it there is a clear answer, not a queue.
+//! Every limit is enforced with a clear error instead of a queue.
 
 use std::time::Duration;
 
@@ -14,8 +14,9 @@ use tower::ServiceExt;
 
 use crate::observe::get;
 use crate::support::{
-    Held, MAKE_PLANS, PATIENCE, Running, SERVER_INFO, WATCH_RUN, World, code_of, from_ada, handler,
-    mesh_of, request, request_with, say, serve, silence, status_of, until, yes,
+    BlockedHandler, MAKE_PLANS, Running, SERVER_INFO, TEST_TIMEOUT, WATCH_RUN, World, accept_all,
+    code_of, from_ada, handler, mesh_of, request, request_with, serve, set_metadata, silent_stream,
+    status_of, until,
 };
 
 fn assert_shed(status: &Status) {
@@ -35,26 +36,26 @@ fn assert_shed(status: &Status) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn too_many_calls_are_shed_and_room_is_used_again() {
+async fn calls_above_the_limit_are_refused_until_others_end() {
     let world = World::new();
-    let held = Held::new();
+    let blocked = BlockedHandler::new();
     let sources = world
         .sources(Service::Planner)
         .set("server.max_requests", 2);
-    let running = serve(&mesh_of(Service::Planner, &sources), held.handler()).await;
+    let running = serve(&mesh_of(Service::Planner, &sources), blocked.handler()).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     let calls: Vec<_> = (0..2)
         .map(|_| tokio::spawn(code_of(peer.clone(), request(MAKE_PLANS))))
         .collect();
-    held.one_arrived().await;
-    held.one_arrived().await;
+    blocked.wait_for_call().await;
+    blocked.wait_for_call().await;
     assert_shed(&status_of(peer.clone(), request(MAKE_PLANS)).await);
     assert_eq!(
         code_of(peer.clone(), request(SERVER_INFO)).await,
         Code::Ok,
         "probes are always answered"
     );
-    held.let_go.add_permits(3);
+    blocked.release.add_permits(3);
     for call in calls {
         assert_eq!(call.await.unwrap(), Code::Ok);
     }
@@ -67,7 +68,7 @@ async fn too_many_calls_are_shed_and_room_is_used_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_have_a_limit_of_their_own() {
+async fn streams_have_a_separate_limit() {
     let world = World::new();
     let sources = world
         .sources(Service::Scheduler)
@@ -75,7 +76,7 @@ async fn streams_have_a_limit_of_their_own() {
         .set("server.max_requests", 1);
     let running = serve(
         &mesh_of(Service::Scheduler, &sources),
-        handler(|_| async { silence() }),
+        handler(|_| async { silent_stream() }),
     )
     .await;
     let peer = world.peer(Service::Gateway, Service::Scheduler, running.address);
@@ -87,14 +88,14 @@ async fn streams_have_a_limit_of_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_large_message_is_refused_before_it_is_read() {
+async fn large_message_is_refused_before_it_is_read() {
     let world = World::new();
     let sources = world
         .sources(Service::Planner)
         .set("server.max_message", "2KiB");
-    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    let running = serve(&mesh_of(Service::Planner, &sources), accept_all()).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
-    // Field 15, whatever it is, of 2,000 and of 3,000 bytes.
+    // Field 15, which no message has, with 2,000 and with 3,000 bytes.
     let message = |len: u16| {
         [
             &[0x7a, (len & 0x7f | 0x80) as u8, (len >> 7) as u8],
@@ -123,7 +124,7 @@ async fn too_many_connections_are_closed() {
     let sources = world
         .sources(Service::Planner)
         .set("server.max_connections", 1);
-    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    let running = serve(&mesh_of(Service::Planner, &sources), accept_all()).await;
     let first = world.peer(Service::Scheduler, Service::Planner, running.address);
     assert_eq!(code_of(first.clone(), request(MAKE_PLANS)).await, Code::Ok);
     let second = world.peer(Service::Scheduler, Service::Planner, running.address);
@@ -136,31 +137,31 @@ async fn too_many_connections_are_closed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_shake_hands_is_dropped() {
+async fn connection_without_a_tls_handshake_is_closed() {
     let world = World::new();
     let sources = world
         .sources(Service::Planner)
         .set("server.handshake_timeout", "20ms");
-    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    let running = serve(&mesh_of(Service::Planner, &sources), accept_all()).await;
     let mut silent = TcpStream::connect(running.address).await.unwrap();
-    let closed = tokio::time::timeout(PATIENCE, silent.read_to_end(&mut Vec::new())).await;
+    let closed = tokio::time::timeout(TEST_TIMEOUT, silent.read_to_end(&mut Vec::new())).await;
     assert_eq!(closed.expect("it was not closed").unwrap(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_have_a_limit() {
     let world = World::new();
-    let running = serve(&world.mesh(Service::Planner), yes()).await;
+    let running = serve(&world.mesh(Service::Planner), accept_all()).await;
     world.mesh(Service::Scheduler);
     let mut large = request(MAKE_PLANS);
-    say(&mut large, &[("x-large", &"x".repeat(20_000))]);
+    set_metadata(&mut large, &[("x-large", &"x".repeat(20_000))]);
     assert_ne!(
-        code_of(world.stranger(Some("scheduler"), running.address), large).await,
+        code_of(world.raw_client(Some("scheduler"), running.address), large).await,
         Code::Ok
     );
     assert_eq!(
         code_of(
-            world.stranger(Some("scheduler"), running.address),
+            world.raw_client(Some("scheduler"), running.address),
             request(MAKE_PLANS)
         )
         .await,
@@ -169,7 +170,7 @@ async fn headers_have_a_limit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_panic_is_an_answer_and_the_service_goes_on() {
+async fn panic_is_answered_and_the_service_continues() {
     let world = World::new();
     let panics = handler(|request| async move {
         if request.headers().contains_key("panic") {
@@ -180,7 +181,7 @@ async fn a_panic_is_an_answer_and_the_service_goes_on() {
     let running = serve(&world.mesh(Service::Planner), panics).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     let mut bad = request(MAKE_PLANS);
-    say(&mut bad, &[("panic", "please")]);
+    set_metadata(&mut bad, &[("panic", "please")]);
     let status = status_of(peer.clone(), bad).await;
     assert_eq!(
         (status.code(), error::reason_of(&status)),
@@ -190,7 +191,7 @@ async fn a_panic_is_an_answer_and_the_service_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_public_door_passes_other_bodies_as_they_are_up_to_the_limit() {
+async fn public_port_forwards_other_bodies_unchanged_up_to_the_limit() {
     let world = World::new();
     let mesh = mesh_of(
         Service::Gateway,
@@ -212,7 +213,7 @@ async fn a_public_door_passes_other_bodies_as_they_are_up_to_the_limit() {
             .body(body)
             .unwrap();
         let response = world
-            .stranger(None, running.address)
+            .raw_client(None, running.address)
             .oneshot(request)
             .await
             .unwrap();
@@ -223,12 +224,12 @@ async fn a_public_door_passes_other_bodies_as_they_are_up_to_the_limit() {
     assert_eq!(
         send(&"x".repeat(1025)).await.len(),
         0,
-        "what is too long is not passed on"
+        "a body that is too long is not forwarded"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_public_door_also_speaks_http_1() {
+async fn public_port_also_supports_http_1() {
     let world = World::new();
     let mesh = world.mesh(Service::Gateway);
     let hello = handler(|_| async {

@@ -1,4 +1,5 @@
-//! Who reaches what: every pair of services, every method of the API, against the rules in the descriptors.
+//! Access rules: every pair of services and every method of the API, against the rules in the
+//! descriptors.
 
 use servo_local::Issue;
 use servo_mesh::Reason;
@@ -7,28 +8,28 @@ use servo_model::Service;
 use servo_proto::access::{self, Access, Method};
 use tonic::Code;
 
-use crate::support::{Running, World, request, serve, status_of, yes};
+use crate::support::{Running, World, accept_all, request, serve, status_of};
 
 async fn serve_all(world: &World) -> Vec<(Service, Running)> {
     let mut running = Vec::new();
     for service in Service::ALL {
-        running.push((service, serve(&world.mesh(service), yes()).await));
+        running.push((service, serve(&world.mesh(service), accept_all()).await));
     }
     running
 }
 
-/// A request to `method` that lacks nothing but, perhaps, the right.
+/// A complete request to `method`; only the permission may be missing.
 fn complete(method: &Method) -> http::Request<tonic::body::Body> {
     let mut request = request(&method.path);
-    let said = [("servo-principal", "ada"), ("servo-presigned", "v1")];
-    for (name, value) in said {
+    let metadata = [("servo-principal", "ada"), ("servo-presigned", "v1")];
+    for (name, value) in metadata {
         request.headers_mut().insert(name, value.parse().unwrap());
     }
     request
 }
 
-/// What the rule says about a service of the mesh.
-fn may(caller: Service, access: &Access) -> bool {
+/// Whether the rule admits a service of the mesh.
+fn is_admitted(caller: Service, access: &Access) -> bool {
     match access {
         Access::Callers(callers) => callers.contains(&caller),
         Access::Permission(_) | Access::AttemptSignature => caller == Service::Gateway,
@@ -59,11 +60,12 @@ async fn only_allowed_services_reach_a_method() {
 
 fn check(caller: Service, server: Service, method: &Method, status: &tonic::Status) {
     let path = &method.path;
-    // An admitted call may still be refused for the tenant it did not name: it got through this exposure.
+    // An admitted call may still be refused because it names no tenant; it has passed the access
+    // rule.
     let reached = matches!(reason_of(status), None | Some(Reason::TenantMismatch));
     assert_eq!(
         reached,
-        may(caller, &method.access),
+        is_admitted(caller, &method.access),
         "{caller} calls {path} at {server}: {status}"
     );
     if !reached {
@@ -82,12 +84,12 @@ fn check(caller: Service, server: Service, method: &Method, status: &tonic::Stat
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn workers_reach_what_is_for_workers_and_strangers_reach_nothing() {
+async fn workers_reach_only_worker_methods_and_unknown_identities_reach_none() {
     let world = World::new();
-    let callback = serve(&world.mesh(Service::Callback), yes()).await;
+    let callback = serve(&world.mesh(Service::Callback), accept_all()).await;
     world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
     world.issue("mallory", &Issue::identity("spiffe://servo/mallory"));
-    world.issue("nameless", &Issue::nameless());
+    world.issue("nameless", &Issue::without_identity());
     for method in access::methods() {
         let for_workers = match &method.access {
             Access::Permission(permission) => permission.starts_with("work."),
@@ -100,7 +102,7 @@ async fn workers_reach_what_is_for_workers_and_strangers_reach_nothing() {
             ("nameless", false),
         ] {
             let status = status_of(
-                world.stranger(Some(name), callback.address),
+                world.raw_client(Some(name), callback.address),
                 complete(method),
             )
             .await;
@@ -111,9 +113,9 @@ async fn workers_reach_what_is_for_workers_and_strangers_reach_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_method_nobody_knows_is_unimplemented() {
+async fn unknown_method_is_unimplemented() {
     let world = World::new();
-    let quota = serve(&world.mesh(Service::Quota), yes()).await;
+    let quota = serve(&world.mesh(Service::Quota), accept_all()).await;
     let peer = world.peer(Service::Scheduler, Service::Quota, quota.address);
     for path in [
         "/servo.v1.QuotaService/Nothing",
@@ -130,17 +132,17 @@ async fn a_method_nobody_knows_is_unimplemented() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_without_its_attempts_signature_is_refused() {
+async fn call_without_the_attempts_signature_is_refused() {
     let signed = access::methods()
         .iter()
         .filter(|method| method.access == Access::AttemptSignature);
     let world = World::new();
-    let callback = serve(&world.mesh(Service::Callback), yes()).await;
+    let callback = serve(&world.mesh(Service::Callback), accept_all()).await;
     world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
     let gateway = world.peer(Service::Gateway, Service::Callback, callback.address);
     for method in signed {
         let status = status_of(
-            world.stranger(Some("worker"), callback.address),
+            world.raw_client(Some("worker"), callback.address),
             request(&method.path),
         )
         .await;

@@ -1,4 +1,4 @@
-//! What can be seen from outside: health, readiness, server information, reflection, metrics, traces.
+//! Observability: health, readiness, server information, reflection, metrics, traces.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
 use tower::ServiceExt;
 
 use crate::support::{
-    MAKE_PLANS, PATIENCE, Running, World, code_of, from_ada, handler, mesh_of, ok, request, serve,
-    status_of, until, yes,
+    MAKE_PLANS, Running, TEST_TIMEOUT, World, accept_all, code_of, from_ada, handler, mesh_of, ok,
+    request, serve, status_of, until,
 };
 
-/// One plain HTTP request to the probes' port.
+/// Sends one plain HTTP request to the probe port.
 pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream
@@ -34,20 +34,20 @@ pub(crate) async fn get(address: SocketAddr, path: &str) -> String {
         .await
         .unwrap();
     let mut answer = String::new();
-    tokio::time::timeout(PATIENCE, stream.read_to_string(&mut answer))
+    tokio::time::timeout(TEST_TIMEOUT, stream.read_to_string(&mut answer))
         .await
         .expect("no answer")
         .unwrap();
     answer
 }
 
-/// A service of which nothing is built yet.
+/// A service without implemented methods.
 struct Nothing;
 
 impl SchedulerService for Nothing {}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_waits_visibly_until_it_is_ready() {
+async fn service_reports_what_it_waits_for_until_it_is_ready() {
     let world = World::new();
     let sources: Sources = world
         .sources(Service::Scheduler)
@@ -126,10 +126,17 @@ async fn a_service_waits_visibly_until_it_is_ready() {
         health("servo.v1.SchedulerService").await == serving_status(ServingStatus::Serving)
     })
     .await;
-    let told = info().await;
-    assert!(told.ready && told.waiting_for.is_empty() && told.start_time.is_some());
+    let info_response = info().await;
+    assert!(
+        info_response.ready
+            && info_response.waiting_for.is_empty()
+            && info_response.start_time.is_some()
+    );
     assert_eq!(
-        (told.service.as_str(), told.identity.as_str()),
+        (
+            info_response.service.as_str(),
+            info_response.identity.as_str()
+        ),
         ("scheduler", "spiffe://servo/scheduler")
     );
     assert!(
@@ -157,7 +164,7 @@ async fn a_service_waits_visibly_until_it_is_ready() {
     assert_eq!(
         status.code(),
         Code::Unimplemented,
-        "once ready, calls get through and fail by themselves"
+        "after the service was ready once, calls are admitted"
     );
 }
 
@@ -172,12 +179,12 @@ async fn reflection_lists_the_api() {
         running.address,
     ));
     let list = MessageRequest::ListServices(String::new());
-    let ask = ServerReflectionRequest {
+    let request = ServerReflectionRequest {
         host: String::new(),
         message_request: Some(list),
     };
     let mut answers = client
-        .server_reflection_info(tokio_stream::iter([ask]))
+        .server_reflection_info(tokio_stream::iter([request]))
         .await
         .unwrap()
         .into_inner();
@@ -209,7 +216,7 @@ async fn reflection_lists_the_api() {
 async fn calls_are_counted_by_method_and_code() {
     let world = World::new();
     let mesh = world.mesh(Service::Planner);
-    let running = serve(&mesh, yes()).await;
+    let running = serve(&mesh, accept_all()).await;
     let scheduler = world.peer(Service::Scheduler, Service::Planner, running.address);
     let quota = world.peer(Service::Quota, Service::Planner, running.address);
     for _ in 0..3 {
@@ -240,7 +247,7 @@ async fn calls_are_counted_by_method_and_code() {
             env!("CARGO_PKG_VERSION")
         ),
     ];
-    // The last byte may reach us before it is counted there.
+    // The last byte may arrive before the call is counted.
     until(async || {
         let metrics = get(running.metrics, "/metrics").await;
         expected
@@ -262,16 +269,16 @@ async fn calls_are_counted_by_method_and_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_trace_goes_through_all_calls() {
+async fn trace_continues_through_all_calls() {
     let world = World::new();
-    let tell = |mut response: http::Response<tonic::body::Body>, name: &'static str| {
+    let add_trace = |mut response: http::Response<tonic::body::Body>, name: &'static str| {
         let trace = current_trace().unwrap().to_string();
         response.headers_mut().insert(name, trace.parse().unwrap());
         response
     };
     let dispatcher = serve(
         &world.mesh(Service::Dispatcher),
-        handler(move |_| async move { tell(ok(), "second") }),
+        handler(move |_| async move { add_trace(ok(), "second") }),
     )
     .await;
     let onward = world.peer(Service::Dispatcher, Service::Dispatcher, dispatcher.address);
@@ -280,7 +287,7 @@ async fn one_trace_goes_through_all_calls() {
         handler(move |_| {
             let onward = onward.clone();
             async move {
-                tell(
+                add_trace(
                     onward
                         .oneshot(request("/servo.v1.DispatcherService/ExplainAdmission"))
                         .await
@@ -292,16 +299,16 @@ async fn one_trace_goes_through_all_calls() {
     )
     .await;
     world.mesh(Service::Scheduler);
-    let mut asked = request(MAKE_PLANS);
-    asked.headers_mut().insert(
+    let mut request = request(MAKE_PLANS);
+    request.headers_mut().insert(
         "traceparent",
         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
             .parse()
             .unwrap(),
     );
     let response = world
-        .stranger(Some("scheduler"), planner.address)
-        .oneshot(asked)
+        .raw_client(Some("scheduler"), planner.address)
+        .oneshot(request)
         .await
         .unwrap();
     let spans: Vec<&str> = ["first", "second"]

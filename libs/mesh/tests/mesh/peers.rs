@@ -1,4 +1,4 @@
-//! Calling other services: what is repeated, what is not, and coming back after they were away.
+//! Calls to other services: which are retried, which are not, and reconnecting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,7 @@ use crate::support::{
     MAKE_PLANS, World, code_of, from_ada, handler, mesh_of, ok, request, serve, status_of,
 };
 
-/// Fails the first `failures` calls for `reason` and counts all of them.
+/// Fails the first `failures` calls with `reason` and counts all of them.
 fn failing(failures: usize, reason: Reason) -> (Handler, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
@@ -55,12 +55,12 @@ const IDEMPOTENT: &str = "/servo.v1.SchedulerService/GetRun";
 const STREAM: &str = "/servo.v1.DispatcherService/PullTasks";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_unavailability_of_idempotent_calls_is_retried_and_not_forever() {
-    let away = Reason::DependencyUnavailable;
-    check(IDEMPOTENT, 0, away, 3, (Code::Ok, 1)).await;
-    check(IDEMPOTENT, 2, away, 3, (Code::Ok, 3)).await;
-    check(IDEMPOTENT, 9, away, 3, (Code::Unavailable, 4)).await;
-    check(IDEMPOTENT, 9, away, 0, (Code::Unavailable, 1)).await;
+async fn idempotent_calls_are_retried_when_unavailable_up_to_the_maximum() {
+    let unavailable = Reason::DependencyUnavailable;
+    check(IDEMPOTENT, 0, unavailable, 3, (Code::Ok, 1)).await;
+    check(IDEMPOTENT, 2, unavailable, 3, (Code::Ok, 3)).await;
+    check(IDEMPOTENT, 9, unavailable, 3, (Code::Unavailable, 4)).await;
+    check(IDEMPOTENT, 9, unavailable, 0, (Code::Unavailable, 1)).await;
     check(IDEMPOTENT, 9, Reason::Internal, 3, (Code::Internal, 1)).await;
     check(
         IDEMPOTENT,
@@ -70,7 +70,7 @@ async fn only_unavailability_of_idempotent_calls_is_retried_and_not_forever() {
         (Code::ResourceExhausted, 1),
     )
     .await;
-    check(STREAM, 9, away, 3, (Code::Unavailable, 1)).await;
+    check(STREAM, 9, unavailable, 3, (Code::Unavailable, 1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,21 +79,21 @@ async fn retries_stop_when_the_budget_is_spent() {
     let (answer, calls) = failing(usize::MAX, Reason::DependencyUnavailable);
     let running = serve(&world.mesh(Service::Scheduler), answer).await;
     let peer = world.peer(Service::Gateway, Service::Scheduler, running.address);
-    let asked = 200;
-    let all = (0..asked).map(|_| code_of(peer.clone(), from_ada(IDEMPOTENT)));
+    let calls_made = 200;
+    let all = (0..calls_made).map(|_| code_of(peer.clone(), from_ada(IDEMPOTENT)));
     let codes = futures::future::join_all(all).await;
     assert!(codes.iter().all(|code| *code == Code::Unavailable));
-    // Without a budget it would be four calls for each one asked. The reserve of 5 a second for 10 s and a fifth
-    // of the calls of the window are what is allowed.
+    // Without a budget there would be four calls for each one. The budget allows the reserve of 5
+    // per second for 10 s and a fifth of the calls of the window.
     let sent = calls.load(Ordering::Relaxed);
     assert!(
-        sent > asked && sent <= asked + 50 + asked / 5,
-        "{sent} calls were sent for {asked}"
+        sent > calls_made && sent <= calls_made + 50 + calls_made / 5,
+        "{sent} calls were sent for {calls_made}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_peer_that_was_away_is_found_again() {
+async fn peer_reconnects_after_an_outage() {
     let world = World::new();
     let first = serve(&world.mesh(Service::Planner), handler(|_| async { ok() })).await;
     let address = first.address;
@@ -122,7 +122,7 @@ async fn a_peer_that_was_away_is_found_again() {
 }
 
 #[test]
-fn an_address_is_checked_before_it_is_used() {
+fn invalid_address_is_refused() {
     let world = World::new();
     let mesh = world.mesh(Service::Scheduler);
     for wrong in [
@@ -133,7 +133,7 @@ fn an_address_is_checked_before_it_is_used() {
         "https://planner:7411/path",
     ] {
         let Err(error) = mesh.peer_at(Service::Planner, wrong) else {
-            panic!("{wrong} was taken")
+            panic!("{wrong} was accepted")
         };
         assert_eq!(error.reason(), Reason::InvalidField);
     }

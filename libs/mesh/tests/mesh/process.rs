@@ -1,5 +1,5 @@
-//! A whole process, from its configuration to its exit code. The child is this test binary, told by variables
-//! to be a service.
+//! A whole process, from its configuration to its exit code. The child is this test binary, which
+//! environment variables turn into a service.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -14,19 +14,19 @@ use tokio::net::{TcpListener, TcpStream};
 use tonic::Code;
 use tracing::{Instrument, debug_span, info_span};
 
-use crate::support::{MAKE_PLANS, PATIENCE, World, code_of, handler, ok, request, until};
+use crate::support::{MAKE_PLANS, TEST_TIMEOUT, World, code_of, handler, ok, request, until};
 
 /// Names a file: the child serves, and answers calls once the file exists.
 const RELEASE: &str = "MESH_TEST_RELEASE";
 const ARRIVED: &str = "a call arrived";
 
-/// No test by itself: without its variable it does nothing.
+/// Not a test: does nothing unless the variable is set.
 #[test]
 fn child() {
     if std::env::var_os(RELEASE).is_none() {
         return;
     }
-    let code = servo_mesh::run(Service::Planner, |mesh| Box::pin(serve_held(mesh)));
+    let code = servo_mesh::run(Service::Planner, |mesh| Box::pin(serve_blocked(mesh)));
     std::process::exit(
         (0..=2)
             .find(|n| ExitCode::from(*n) == code)
@@ -34,16 +34,16 @@ fn child() {
     );
 }
 
-async fn serve_held(mesh: Mesh<NoSections>) -> Result<(), Fault> {
+async fn serve_blocked(mesh: Mesh<NoSections>) -> Result<(), Fault> {
     let released = PathBuf::from(std::env::var_os(RELEASE).unwrap());
-    let held = handler(move |_| {
+    let blocked = handler(move |_| {
         let released = released.clone();
         let answer = async move {
             eprintln!("{ARRIVED}");
             while !released.exists() {
                 tokio::task::yield_now().await;
             }
-            work_elsewhere();
+            create_span_of_another_trace();
             ok()
         };
         answer.instrument(info_span!(
@@ -53,13 +53,13 @@ async fn serve_held(mesh: Mesh<NoSections>) -> Result<(), Fault> {
         ))
     });
     mesh.serving(Exposure::Mesh)
-        .with_fallback(held)
+        .with_fallback(blocked)
         .until_signal()
         .await
 }
 
-/// What is made in one trace for another.
-fn work_elsewhere() {
+/// Creates a span that belongs to another trace.
+fn create_span_of_another_trace() {
     let span = debug_span!("servo.dispatch_task", task_id = %"t1", attempt = 2);
     continue_trace(
         &span,
@@ -76,7 +76,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// A planner as its own process; `variables` come on top of a good configuration.
+    /// Starts a planner as a separate process; `variables` are added to a valid configuration.
     pub(crate) fn start(world: World, variables: &[(&str, &str)]) -> Process {
         world.issue("planner", &Issue::identity("spiffe://servo/planner"));
         let [address, metrics] =
@@ -111,7 +111,7 @@ impl Process {
             .peer(Service::Scheduler, Service::Planner, self.address)
     }
 
-    /// Waits until it takes connections, which it does not if it ended.
+    /// Waits until the process accepts connections; fails if it ended.
     pub(crate) async fn is_up(&mut self) {
         until(async || {
             assert!(
@@ -126,7 +126,7 @@ impl Process {
 
     pub(crate) fn exit_code(&mut self) -> Option<i32> {
         self.child
-            .wait_for(PATIENCE)
+            .wait_for(TEST_TIMEOUT)
             .unwrap()
             .expect("it does not end")
             .code()
@@ -147,7 +147,7 @@ async fn sigterm_lets_a_call_finish_and_exits_with_0() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_second_signal_does_not_wait() {
+async fn second_signal_does_not_wait() {
     let mut process = Process::start(World::new(), &[("SERVO_SERVER__GRACE", "60m")]);
     process.is_up().await;
     let call = tokio::spawn(code_of(process.peer(), request(MAKE_PLANS)));
@@ -160,7 +160,7 @@ async fn the_second_signal_does_not_wait() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_busy_port_is_a_fault_of_the_running_service() {
+async fn busy_port_is_a_runtime_fault() {
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = taken.local_addr().unwrap().port();
     let mut process = Process::start(
@@ -172,12 +172,12 @@ async fn a_busy_port_is_a_fault_of_the_running_service() {
     );
     assert_eq!(process.exit_code(), Some(1));
     let stderr = process.stderr();
-    let told = format!("servo-planner: port {port} on 127.0.0.1 is in use: set server.listen");
-    assert!(stderr.lines().any(|line| line == told), "{stderr}");
+    let expected = format!("servo-planner: port {port} on 127.0.0.1 is in use: set server.listen");
+    assert!(stderr.lines().any(|line| line == expected), "{stderr}");
 }
 
 #[test]
-fn a_wrong_configuration_is_told_whole_before_anything_starts() {
+fn wrong_configuration_is_reported_completely_before_anything_starts() {
     let wrong = [
         ("SERVO_SERVER__GRACE", "soon"),
         ("SERVO_TLS__CA", "/nowhere/ca.crt"),
@@ -217,8 +217,8 @@ async fn logs_are_json_with_the_trace_and_without_secrets() {
     refused
         .headers_mut()
         .insert("authorization", "Bearer hunter2".parse().unwrap());
-    let stranger = process.world.stranger(Some("quota"), process.address);
-    assert_eq!(code_of(stranger, refused).await, Code::PermissionDenied);
+    let raw_client = process.world.raw_client(Some("quota"), process.address);
+    assert_eq!(code_of(raw_client, refused).await, Code::PermissionDenied);
     until(async || process.stderr().contains("call refused")).await;
     let log = process.stderr();
     let line = log

@@ -1,4 +1,4 @@
-//! Certificates and authorities replaced while calls are under way: not one call may notice.
+//! Certificates and authorities are replaced during calls, and no call may fail.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,13 +10,14 @@ use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::support::{
-    PATIENCE, SERVER_INFO, World, code_of, mesh_of, request, serve, status_of, until, yes,
+    SERVER_INFO, TEST_TIMEOUT, World, accept_all, code_of, mesh_of, request, serve, status_of,
+    until,
 };
 
 const CALLERS: usize = 8;
 const CALLS: usize = 10_000;
 
-/// Two services under load, and what is replaced beneath them.
+/// Two services under load, and the test mesh whose certificates are replaced.
 struct Load {
     world: World,
     both: [Mesh<NoSections>; 2],
@@ -39,7 +40,8 @@ impl Load {
         }
     }
 
-    /// Leaves first, then the authority itself: trust both, issue from the new one, trust only the new one.
+    /// Replaces the leaf certificates first, then the authority: trust both, issue from the new
+    /// one, trust only the new one.
     async fn rotate(&mut self, old: &Ca) -> Arc<Ca> {
         self.renew(old).await;
         let new = Ca::new().unwrap();
@@ -70,7 +72,8 @@ impl Load {
         self.settle().await;
     }
 
-    /// As an operator would, lets every caller finish a call before the next step, and fails with any of them.
+    /// Lets every caller finish a call before the next step, as an operator would, and fails if a
+    /// caller failed.
     async fn settle(&mut self) {
         let target = self.done.load(Ordering::Relaxed) + 2 * CALLERS;
         let settled = async {
@@ -81,9 +84,9 @@ impl Load {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(PATIENCE, settled)
+        tokio::time::timeout(TEST_TIMEOUT, settled)
             .await
-            .expect("calls stand still");
+            .expect("no call finishes");
     }
 }
 
@@ -96,17 +99,17 @@ async fn call_forever(peer: Peer, done: Arc<AtomicUsize>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn not_one_call_fails_while_certificates_and_authorities_are_replaced() {
+async fn no_call_fails_during_rotation_of_certificates_and_authorities() {
     let world = World::new();
-    // The files are read when the test says so.
+    // The test decides when the files are read.
     let mesh = |service| {
         let sources = world.sources(service).set("tls.reload_every", "60m");
         mesh_of(service, &sources)
     };
     let (planner, scheduler) = (mesh(Service::Planner), mesh(Service::Scheduler));
-    let running = serve(&planner, yes()).await;
-    world.issue("left-behind", &Issue::identity("spiffe://servo/scheduler"));
-    let left_behind = world.stranger(Some("left-behind"), running.address);
+    let running = serve(&planner, accept_all()).await;
+    world.issue("outdated", &Issue::identity("spiffe://servo/scheduler"));
+    let outdated = world.raw_client(Some("outdated"), running.address);
     let peer = scheduler
         .peer_at(Service::Planner, &format!("https://{}", running.address))
         .unwrap();
@@ -121,19 +124,19 @@ async fn not_one_call_fails_while_certificates_and_authorities_are_replaced() {
         "{} calls, {rotations} rotations of leaves and authority",
         load.done.load(Ordering::Relaxed)
     );
-    let refused = status_of(left_behind, request(SERVER_INFO)).await;
+    let refused = status_of(outdated, request(SERVER_INFO)).await;
     assert_ne!(
         refused.code(),
         Code::Ok,
-        "the first authority is out, its certificates open no exposure any more"
+        "the first authority is removed, so its certificates are refused"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_that_do_not_fit_together_change_nothing() {
+async fn mismatched_files_are_ignored_during_rotation() {
     let world = World::new();
     let planner = world.mesh(Service::Planner);
-    let running = serve(&planner, yes()).await;
+    let running = serve(&planner, accept_all()).await;
     let peer = world.peer(Service::Scheduler, Service::Planner, running.address);
     assert!(!planner.tls().reload(), "nothing changed");
     let good_key = std::fs::read(world.path("planner.key")).unwrap();
@@ -151,33 +154,34 @@ async fn files_that_do_not_fit_together_change_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_files_are_watched() {
+async fn certificate_files_are_watched() {
     let world = World::new();
     let sources = world
         .sources(Service::Planner)
         .set("tls.reload_every", "5ms");
-    let running = serve(&mesh_of(Service::Planner, &sources), yes()).await;
+    let running = serve(&mesh_of(Service::Planner, &sources), accept_all()).await;
     world.issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
-    // The planner is told to trust another authority only; the scheduler's certificate is of the old one.
+    // The planner trusts only another authority from now on; the scheduler's certificate is of the
+    // old one.
     std::fs::write(world.path("ca.crt"), Ca::new().unwrap().certificate()).unwrap();
     let noticed = async {
-        let stranger = || world.stranger(Some("scheduler"), running.address);
-        while code_of(stranger(), request(SERVER_INFO)).await == Code::Ok {
+        let raw_client = || world.raw_client(Some("scheduler"), running.address);
+        while code_of(raw_client(), request(SERVER_INFO)).await == Code::Ok {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, noticed)
+    tokio::time::timeout(TEST_TIMEOUT, noticed)
         .await
         .expect("the new bundle was not noticed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_does_not_outlive_the_authority_that_opened_it() {
+async fn connection_is_closed_when_its_authority_is_removed() {
     let world = World::new();
     let planner = world.mesh(Service::Planner);
-    let running = serve(&planner, yes()).await;
+    let running = serve(&planner, accept_all()).await;
     world.issue("scheduler", &Issue::identity("spiffe://servo/scheduler"));
-    let connected = world.stranger(Some("scheduler"), running.address);
+    let connected = world.raw_client(Some("scheduler"), running.address);
     assert_eq!(
         code_of(connected.clone(), request(SERVER_INFO)).await,
         Code::Ok

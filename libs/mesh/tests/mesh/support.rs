@@ -1,4 +1,4 @@
-//! A world with its own authority, in which any of the nine services can be served and called.
+//! A test mesh with its own authority, in which any of the nine services can be served and called.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -32,8 +32,8 @@ use tonic::{Code, Status};
 use tower::ServiceExt;
 use tower::util::BoxCloneSyncService;
 
-/// Long enough for any machine, so that a test that hangs ends.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Long enough for any machine; only ends tests that hang.
+pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct World {
     pub(crate) ca: Arc<Ca>,
@@ -67,7 +67,7 @@ impl World {
             .unwrap();
     }
 
-    /// Configuration of a service on any free port, with a certificate of its own.
+    /// Configuration of a service on free ports, with its own certificate.
     pub(crate) fn sources(&self, service: Service) -> Sources {
         if !self.path(&format!("{service}.crt")).exists() {
             self.issue(service.name(), &Issue::identity(&service.spiffe_id()));
@@ -99,8 +99,8 @@ impl World {
             .unwrap()
     }
 
-    /// A client that is no service of ours, with the certificate `name` or none.
-    pub(crate) fn stranger(&self, name: Option<&str>, address: SocketAddr) -> Channel {
+    /// A client that is not a mesh peer, with the certificate `name` or none.
+    pub(crate) fn raw_client(&self, name: Option<&str>, address: SocketAddr) -> Channel {
         let ca = Certificate::from_pem(self.ca.certificate());
         let mut tls = ClientTlsConfig::new()
             .ca_certificate(ca)
@@ -115,7 +115,7 @@ impl World {
 }
 
 impl World {
-    /// A bare TLS connection of a client without a certificate.
+    /// A raw TLS connection of a client without a certificate.
     pub(crate) async fn plain_tls(
         &self,
         address: SocketAddr,
@@ -151,7 +151,7 @@ pub(crate) fn mesh_of(service: Service, sources: &Sources) -> Mesh<NoSections> {
     Mesh::new(settings, Shutdown::new())
 }
 
-/// A service being served in this process.
+/// A service that is served in this process.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) metrics: SocketAddr,
@@ -174,16 +174,16 @@ impl Running {
         }
     }
 
-    /// Waits for its end, which must be an orderly one.
+    /// Waits for the end of the service, which must be orderly.
     pub(crate) async fn ended(self) {
-        let ended = tokio::time::timeout(PATIENCE, self.task)
+        let ended = tokio::time::timeout(TEST_TIMEOUT, self.task)
             .await
             .expect("it does not end");
         ended.unwrap().unwrap_or_else(|fault| panic!("{fault}"));
     }
 }
 
-/// Serves every method of the API with one handler behind the exposure of the mesh.
+/// Serves every method of the API with one handler, exposed to the mesh.
 pub(crate) async fn serve(mesh: &Mesh<NoSections>, handler: Handler) -> Running {
     let serving = mesh.serving(Exposure::Mesh).with_fallback(handler);
     Running::start(mesh.shutdown().clone(), serving).await
@@ -200,8 +200,8 @@ where
     }))
 }
 
-/// Answers OK with an empty message to everything.
-pub(crate) fn yes() -> Handler {
+/// Answers every call with OK and an empty message.
+pub(crate) fn accept_all() -> Handler {
     handler(|request| async move {
         match request.into_body().collect().await {
             Ok(_) => ok(),
@@ -238,14 +238,14 @@ pub(crate) fn request_with(path: &str, message: &[u8]) -> Request<Body> {
         .unwrap()
 }
 
-/// The status a call ends with.
+/// Returns the status that a call ends with.
 pub(crate) async fn status_of<S, B>(client: S, request: Request<Body>) -> Status
 where
     S: tower::Service<Request<Body>, Response = Response<B>>,
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     B: http_body::Body<Data = Bytes, Error = Status> + Unpin,
 {
-    let called = tokio::time::timeout(PATIENCE, client.oneshot(request))
+    let called = tokio::time::timeout(TEST_TIMEOUT, client.oneshot(request))
         .await
         .expect("no answer");
     let response = match called {
@@ -255,7 +255,7 @@ where
     if let Some(status) = Status::from_header_map(response.headers()) {
         return status;
     }
-    match tokio::time::timeout(PATIENCE, response.into_body().collect())
+    match tokio::time::timeout(TEST_TIMEOUT, response.into_body().collect())
         .await
         .expect("no end")
     {
@@ -278,22 +278,22 @@ where
 
 pub(crate) const SERVER_INFO: &str = "/servo.v1.MeshService/GetServerInfo";
 
-/// Between services, one answer: the scheduler asks the planner.
+/// A unary call between services: the scheduler calls the planner.
 pub(crate) const MAKE_PLANS: &str = "/servo.v1.PlannerService/MakePlans";
-/// A response stream, through the gateway.
+/// A response stream, called through the gateway.
 pub(crate) const WATCH_RUN: &str = "/servo.v1.SchedulerService/WatchRun";
 
-/// A request of tenant `acme` to `path`, as the gateway passes it on for `ada` of that tenant.
+/// A request of tenant `acme` to `path`, as the gateway forwards it for the principal `ada`.
 pub(crate) fn from_ada(path: &str) -> Request<Body> {
     let mut request = request_with(path, &scoped("acme", "prod"));
-    say(
+    set_metadata(
         &mut request,
         &[("servo-tenant", "acme"), ("servo-principal", "ada")],
     );
     request
 }
 
-pub(crate) fn say(request: &mut Request<Body>, metadata: &[(&'static str, &str)]) {
+pub(crate) fn set_metadata(request: &mut Request<Body>, metadata: &[(&'static str, &str)]) {
     for (name, value) in metadata {
         request.headers_mut().insert(*name, value.parse().unwrap());
     }
@@ -306,8 +306,8 @@ pub(crate) fn scoped(tenant: &str, workspace: &str) -> Vec<u8> {
     [text(1, tenant), text(2, workspace)].concat()
 }
 
-/// A response stream that never says anything.
-pub(crate) fn silence() -> Response<Body> {
+/// A response stream that never sends a message.
+pub(crate) fn silent_stream() -> Response<Body> {
     let silent = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Status>>());
     Response::builder()
         .header("content-type", "application/grpc")
@@ -322,40 +322,40 @@ pub(crate) async fn until<F: AsyncFnMut() -> bool>(mut condition: F) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, holds)
+    tokio::time::timeout(TEST_TIMEOUT, holds)
         .await
-        .expect("it never came true");
+        .expect("the condition never became true");
 }
 
-/// A handler that tells when a call arrived and answers when it is let go.
+/// A handler that signals when a call arrives and answers when it is released.
 #[derive(Clone)]
-pub(crate) struct Held {
+pub(crate) struct BlockedHandler {
     pub(crate) arrived: Arc<Semaphore>,
-    pub(crate) let_go: Arc<Semaphore>,
+    pub(crate) release: Arc<Semaphore>,
 }
 
-impl Held {
-    pub(crate) fn new() -> Held {
-        Held {
+impl BlockedHandler {
+    pub(crate) fn new() -> BlockedHandler {
+        BlockedHandler {
             arrived: Arc::new(Semaphore::new(0)),
-            let_go: Arc::new(Semaphore::new(0)),
+            release: Arc::new(Semaphore::new(0)),
         }
     }
 
     pub(crate) fn handler(&self) -> Handler {
-        let held = self.clone();
+        let blocked = self.clone();
         handler(move |_| {
-            let held = held.clone();
+            let blocked = blocked.clone();
             async move {
-                held.arrived.add_permits(1);
-                held.let_go.acquire().await.unwrap().forget();
+                blocked.arrived.add_permits(1);
+                blocked.release.acquire().await.unwrap().forget();
                 ok()
             }
         })
     }
 
-    pub(crate) async fn one_arrived(&self) {
-        tokio::time::timeout(PATIENCE, self.arrived.acquire())
+    pub(crate) async fn wait_for_call(&self) {
+        tokio::time::timeout(TEST_TIMEOUT, self.arrived.acquire())
             .await
             .expect("no call")
             .unwrap()

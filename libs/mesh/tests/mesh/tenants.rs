@@ -1,4 +1,4 @@
-//! On whose behalf: only the gateway is believed, and only about its caller's own tenant.
+//! Caller metadata: only the gateway is trusted, and only for its caller's own tenant.
 
 use servo_local::Issue;
 use servo_mesh::{Caller, PeerIdentity, Reason, error};
@@ -8,12 +8,13 @@ use tonic::{Code, Extensions};
 use tower::ServiceExt;
 
 use crate::support::{
-    MAKE_PLANS, World, handler, ok, request_with, say, scoped, serve, status_of, yes,
+    MAKE_PLANS, World, accept_all, handler, ok, request_with, scoped, serve, set_metadata,
+    status_of,
 };
 
 const GET_RUN: &str = "/servo.v1.SchedulerService/GetRun";
 const REGISTER_WORKER: &str = "/servo.v1.DispatcherService/RegisterWorker";
-const SAID: [(&str, &str); 5] = [
+const CALLER_METADATA: [(&str, &str); 5] = [
     ("servo-tenant", "acme"),
     ("servo-workspace", "prod"),
     ("servo-principal", "ada"),
@@ -21,15 +22,15 @@ const SAID: [(&str, &str); 5] = [
     ("servo-request-id", "r-1"),
 ];
 
-/// Serves a handler that answers with the caller it was given and what was left of the metadata.
+/// Serves a handler that responds with the caller it received and the remaining caller metadata.
 async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize) {
-    let tell = handler(|request: http::Request<tonic::body::Body>| async move {
+    let echo_caller = handler(|request: http::Request<tonic::body::Body>| async move {
         let (parts, _) = request.into_parts();
         let caller = parts.extensions.get::<Caller>().cloned().unwrap();
-        let said = parts
+        let metadata = parts
             .headers
             .keys()
-            .filter(|name| SAID.iter().any(|(said, _)| said == name))
+            .filter(|name| CALLER_METADATA.iter().any(|(metadata, _)| metadata == name))
             .count();
         let mut response = ok();
         let Caller {
@@ -45,14 +46,14 @@ async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize)
             roles.join("+")
         );
         response.headers_mut().insert("seen", seen.parse().unwrap());
-        response.headers_mut().insert("said", said.into());
+        response.headers_mut().insert("metadata", metadata.into());
         response
     });
-    let running = serve(&world.mesh(Service::Scheduler), tell).await;
+    let running = serve(&world.mesh(Service::Scheduler), echo_caller).await;
     let mut request = request_with(path, &scoped("acme", "prod"));
-    say(&mut request, &SAID);
+    set_metadata(&mut request, &CALLER_METADATA);
     let response = world
-        .stranger(Some(client), running.address)
+        .raw_client(Some(client), running.address)
         .oneshot(request)
         .await
         .unwrap();
@@ -64,11 +65,14 @@ async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize)
             .to_str()
             .unwrap()
     };
-    (header("seen").to_owned(), header("said").parse().unwrap())
+    (
+        header("seen").to_owned(),
+        header("metadata").parse().unwrap(),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_gateway_is_believed_and_nobody_else() {
+async fn only_the_gateways_caller_metadata_is_trusted() {
     let world = World::new();
     for service in [Service::Gateway, Service::Scheduler] {
         world.mesh(service);
@@ -95,13 +99,13 @@ async fn the_gateway_is_believed_and_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_about_another_tenant_is_refused_without_a_word_about_it() {
+async fn request_about_another_tenant_is_refused_without_revealing_it() {
     let world = World::new();
-    let running = serve(&world.mesh(Service::Scheduler), yes()).await;
+    let running = serve(&world.mesh(Service::Scheduler), accept_all()).await;
     let gateway = world.peer(Service::Gateway, Service::Scheduler, running.address);
-    let send = async |said: &[(&'static str, &str)], tenant: &str, workspace: &str| {
+    let send = async |metadata: &[(&'static str, &str)], tenant: &str, workspace: &str| {
         let mut request = request_with(GET_RUN, &scoped(tenant, workspace));
-        say(&mut request, said);
+        set_metadata(&mut request, metadata);
         let status = status_of(gateway.clone(), request).await;
         (
             status.code(),
@@ -110,54 +114,54 @@ async fn a_request_about_another_tenant_is_refused_without_a_word_about_it() {
         )
     };
     let fine = (Code::Ok, None, String::new());
-    let closed = |reason, message: &str| (Code::PermissionDenied, Some(reason), message.to_owned());
-    let everywhere = [SAID[0], SAID[2]];
-    assert_eq!(send(&SAID, "acme", "prod").await, fine);
+    let denied = |reason, message: &str| (Code::PermissionDenied, Some(reason), message.to_owned());
+    let everywhere = [CALLER_METADATA[0], CALLER_METADATA[2]];
+    assert_eq!(send(&CALLER_METADATA, "acme", "prod").await, fine);
     assert_eq!(send(&everywhere, "acme", "prod").await, fine);
     assert_eq!(
-        send(&SAID, "evil", "prod").await,
-        closed(
+        send(&CALLER_METADATA, "evil", "prod").await,
+        denied(
             Reason::TenantMismatch,
             "tenant `evil` does not exist or is not open to this caller"
         )
     );
     assert_eq!(
-        send(&SAID, "acme", "test").await,
-        closed(
+        send(&CALLER_METADATA, "acme", "test").await,
+        denied(
             Reason::WorkspaceMismatch,
             "workspace `test` does not exist or is not open to this caller"
         )
     );
     assert_eq!(
-        send(&SAID[2..3], "acme", "prod").await.1,
+        send(&CALLER_METADATA[2..3], "acme", "prod").await.1,
         Some(Reason::TenantMismatch),
         "a principal of no tenant"
     );
     assert_eq!(
-        send(&SAID[..1], "acme", "prod").await.1,
+        send(&CALLER_METADATA[..1], "acme", "prod").await.1,
         Some(Reason::CallerNotAllowed),
         "a tenant without a principal"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_speaks_about_its_own_tenant_only() {
+async fn worker_accesses_its_own_tenant_only() {
     let world = World::new();
-    let running = serve(&world.mesh(Service::Dispatcher), yes()).await;
+    let running = serve(&world.mesh(Service::Dispatcher), accept_all()).await;
     world.issue("worker", &Issue::identity("spiffe://servo/worker/acme"));
     for (tenant, expected) in [("acme", None), ("evil", Some(Reason::TenantMismatch))] {
         let mut request = request_with(REGISTER_WORKER, &scoped(tenant, ""));
-        say(
+        set_metadata(
             &mut request,
             &[("servo-tenant", tenant), ("servo-principal", "ada")],
         );
-        let status = status_of(world.stranger(Some("worker"), running.address), request).await;
+        let status = status_of(world.raw_client(Some("worker"), running.address), request).await;
         assert_eq!(error::reason_of(&status), expected, "{status}");
     }
 }
 
 #[test]
-fn what_the_gateway_writes_is_what_a_service_reads() {
+fn caller_metadata_survives_a_round_trip() {
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
         tenant: "acme".into(),
@@ -189,6 +193,6 @@ fn what_the_gateway_writes_is_what_a_service_reads() {
     );
     assert!(
         Caller::of(&Extensions::new()).is_err(),
-        "without the exposure there is no caller"
+        "a request that did not pass the server has no caller"
     );
 }
