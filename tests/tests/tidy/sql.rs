@@ -68,7 +68,12 @@ fn service_of(path: &str) -> Option<&str> {
 /// INV-7: folds, rebuilds, streams and a run's history read events; everything else reads
 /// projections.
 fn ledger_reads(statements: &[Statement]) -> Vec<String> {
-    const READERS: [&str; 4] = ["list_events", "run_events", "touched_tenants", "finished"];
+    const READERS: [&str; 4] = [
+        "list_events",
+        "run_events",
+        "changed_tenants",
+        "finished_attempts",
+    ];
     let reads = |statement: &&Statement| {
         service_of(&statement.path).is_some()
             && statement.code().contains("ledger.events")
