@@ -48,7 +48,7 @@ pub struct Section {
     pub artifacts: Option<PathBuf>,
 }
 
-/// Serves the API until the process is asked to stop.
+/// Serves the API until the process is stopped.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
