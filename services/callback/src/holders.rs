@@ -1,4 +1,4 @@
-//! Who holds which shard of runs, as last seen.
+//! The holders of execution shards, as last read.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,11 @@ use tokio::sync::Mutex;
 
 use crate::Config;
 
-/// Leases move rarely: within this time one look serves everybody.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Minimum time between two reads of the lease rows. Leases move rarely, so one read serves all
+/// callers.
+const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(20);
 
-/// One instance of the scheduler.
+/// An instance of the scheduler that holds shards.
 pub(crate) struct Holder {
     pub(crate) address: String,
     pub(crate) client: SchedulerServiceClient<Peer>,
@@ -22,7 +23,7 @@ pub(crate) struct Holder {
 pub(crate) struct Holders {
     known: servo_mesh::Holders,
     loops: LoopStore,
-    looked: Mutex<Option<Instant>>,
+    refreshed_at: Mutex<Option<Instant>>,
 }
 
 impl Holders {
@@ -31,7 +32,7 @@ impl Holders {
         Holders {
             known,
             loops: store.loops().clone(),
-            looked: Mutex::new(None),
+            refreshed_at: Mutex::new(None),
         }
     }
 
@@ -44,16 +45,16 @@ impl Holders {
         })
     }
 
-    /// Looks again, unless somebody just did.
-    pub(crate) async fn look(&self) -> Result<(), StoreError> {
-        let mut looked = self.looked.lock().await;
-        if looked.is_some_and(|at| at.elapsed() < LOOK_EVERY) {
+    /// Reads the lease rows again, unless they were read a moment ago.
+    pub(crate) async fn refresh(&self) -> Result<(), StoreError> {
+        let mut refreshed_at = self.refreshed_at.lock().await;
+        if refreshed_at.is_some_and(|at| at.elapsed() < REFRESH_INTERVAL_MIN) {
             return Ok(());
         }
         let leases = self.loops.holders(Stream::Execution).await?;
         self.known
             .learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
-        *looked = Some(Instant::now());
+        *refreshed_at = Some(Instant::now());
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
-//! The presigned calls over plain HTTPS, for workers that speak no gRPC: `POST` to the envelope's path as it is, with the
-//! request as JSON, and a renewal as a header where one is needed. What happens then is what happens over gRPC.
+//! The presigned calls over plain HTTPS, for workers without gRPC: a `POST` to the envelope's path,
+//! with the request as JSON and the renewal as a header if needed. The same functions serve both
+//! protocols.
 
 use std::convert::Infallible;
 
@@ -10,31 +11,32 @@ use prost::Message;
 use servo_mesh::{Error, Handler, Reason, problem};
 use servo_model::presign::{CallbackPath, CallbackVerb};
 use servo_proto::json;
-use servo_proto::v1;
 use tonic::body::Body;
 use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
-use crate::core::Shown;
-use crate::rpc::{Callback, RENEWAL, current_trace};
+use crate::core::PresentedPaths;
+use crate::rpc::append_logs::append_logs;
+use crate::rpc::finish_attempt::finish_attempt;
+use crate::rpc::heartbeat::heartbeat;
+use crate::rpc::start_attempt::start_attempt;
+use crate::rpc::support::presigned::{PresignedRequest, RENEWAL, verify_path};
+use crate::rpc::{Callback, current_trace};
 
 const JSON: &str = "application/json";
 
-/// Answers every presigned path, and nothing else.
+/// Returns a handler that answers presigned paths only.
 pub(crate) fn handler(callback: Callback) -> Handler {
     BoxCloneSyncService::new(service_fn(move |request| {
         let callback = callback.clone();
         async move {
-            Ok::<_, Infallible>(
-                answer(&callback, request)
-                    .await
-                    .unwrap_or_else(Refusal::into_response),
-            )
+            let response = answer(&callback, request).await;
+            Ok::<_, Infallible>(response.unwrap_or_else(Refusal::into_response))
         }
     }))
 }
 
-/// A refusal of ours, or one that only HTTP knows.
+/// An error of the API, or one with a status that only HTTP has.
 enum Refusal {
     Error(Error),
     Http(StatusCode, Error),
@@ -68,135 +70,95 @@ async fn answer(callback: &Callback, request: Request<Body>) -> Result<Response<
         .uri
         .path()
         .parse()
-        .map_err(|_| unknown(head.uri.path()))?;
+        .map_err(|_| unknown_path(head.uri.path()))?;
     if head.method != Method::POST {
-        let told = format!(
-            "{} is not allowed here; presigned paths take POST",
+        let message = format!(
+            "{} is not allowed; presigned paths accept POST only",
             head.method
         );
         return Err(Refusal::Http(
             StatusCode::METHOD_NOT_ALLOWED,
-            Error::new(Reason::InvalidField, told),
+            Error::new(Reason::InvalidField, message),
         ));
     }
-    let media = text(&head.headers, CONTENT_TYPE.as_str());
+    let media = header(&head.headers, CONTENT_TYPE.as_str());
     if media.split(';').next().map(str::trim) != Some(JSON) {
-        let told = format!("content-type is `{media}`; send {JSON}");
+        let message = format!("content-type is `{media}`; send {JSON}");
         return Err(Refusal::Http(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Error::new(Reason::InvalidField, told),
+            Error::new(Reason::InvalidField, message),
         ));
     }
     let presigned = head.uri.path_and_query().map_or("", |whole| whole.as_str());
-    let shown = Shown {
+    let presented = PresentedPaths {
         presigned,
-        renewal: text(&head.headers, RENEWAL),
+        renewal: header(&head.headers, RENEWAL),
     };
-    // Before the body is read: who cannot show a signature gets nothing gathered for him.
-    callback.is_signed(shown, path.verb)?;
+    // Verified before the body is read, so that an unsigned call cannot make us buffer one.
+    verify_path(callback, presented, path.verb)?;
     let body = body.collect().await.map_err(|_| too_large())?.to_bytes();
-    deed(callback, &path, shown, &body).await
+    call(callback, &path, presented, &body).await
 }
 
-/// The header's value; empty without one.
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+/// Returns the header's value; empty if there is none.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers
         .get(name)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
 }
 
-async fn deed(
+async fn call(
     callback: &Callback,
     path: &CallbackPath,
-    shown: Shown<'_>,
+    presented: PresentedPaths<'_>,
     body: &[u8],
 ) -> Result<Response<Body>, Refusal> {
     let trace = current_trace();
     match path.verb {
         CallbackVerb::Start => {
-            let mut asked: v1::StartAttemptRequest = read("StartAttemptRequest", body)?;
-            fill(
-                path,
-                [
-                    &mut asked.tenant,
-                    &mut asked.workspace,
-                    &mut asked.run_id,
-                    &mut asked.attempt_id,
-                ],
-            );
-            written(
-                "StartAttemptResponse",
-                &callback.start(shown, asked, trace).await?,
-            )
+            let request = read(path, body)?;
+            let answer = start_attempt(callback, presented, request, trace).await?;
+            json_response("StartAttemptResponse", &answer)
         }
         CallbackVerb::Heartbeat => {
-            let mut asked: v1::HeartbeatRequest = read("HeartbeatRequest", body)?;
-            fill(
-                path,
-                [
-                    &mut asked.tenant,
-                    &mut asked.workspace,
-                    &mut asked.run_id,
-                    &mut asked.attempt_id,
-                ],
-            );
-            written("HeartbeatResponse", &callback.beat(shown, asked).await?)
+            let answer = heartbeat(callback, presented, read(path, body)?).await?;
+            json_response("HeartbeatResponse", &answer)
         }
         CallbackVerb::Logs => {
-            let mut asked: v1::AppendLogsRequest = read("AppendLogsRequest", body)?;
-            fill(
-                path,
-                [
-                    &mut asked.tenant,
-                    &mut asked.workspace,
-                    &mut asked.run_id,
-                    &mut asked.attempt_id,
-                ],
-            );
-            written("AppendLogsResponse", &callback.append(shown, asked).await?)
+            let answer = append_logs(callback, presented, read(path, body)?).await?;
+            json_response("AppendLogsResponse", &answer)
         }
         CallbackVerb::Finished => {
-            let mut asked: v1::FinishAttemptRequest = read("FinishAttemptRequest", body)?;
-            fill(
-                path,
-                [
-                    &mut asked.tenant,
-                    &mut asked.workspace,
-                    &mut asked.run_id,
-                    &mut asked.attempt_id,
-                ],
-            );
-            written(
-                "FinishAttemptResponse",
-                &callback.finish(shown, asked, trace).await?,
-            )
+            let request = read(path, body)?;
+            let answer = finish_attempt(callback, presented, request, trace).await?;
+            json_response("FinishAttemptResponse", &answer)
         }
     }
 }
 
-/// What the path says need not be said again; where the body says otherwise, the signature decides.
-fn fill(path: &CallbackPath, fields: [&mut String; 4]) {
-    let said = [
+/// Decodes the body and fills in the names that only the path contains. Names in the body are kept;
+/// the signature is then verified against them.
+fn read<R: PresignedRequest>(path: &CallbackPath, body: &[u8]) -> Result<R, Error> {
+    let mut request: R = json::from_json(R::NAME, body)
+        .map_err(|error| Error::bad_field("body", error.to_string()))?;
+    let names = [
         path.tenant.to_string(),
         path.workspace.to_string(),
         path.run.to_string(),
         path.attempt.to_string(),
     ];
-    for (field, said) in fields.into_iter().zip(said) {
+    for (field, name) in request.names_mut().into_iter().zip(names) {
         if field.is_empty() {
-            *field = said;
+            *field = name;
         }
     }
+    Ok(request)
 }
 
-fn read<M: Message + Default>(message: &str, body: &[u8]) -> Result<M, Error> {
-    json::from_json(message, body).map_err(|bad| Error::bad_field("body", bad.to_string()))
-}
-
-fn written<M: Message>(message: &str, answer: &M) -> Result<Response<Body>, Refusal> {
+fn json_response<M: Message>(message: &str, answer: &M) -> Result<Response<Body>, Refusal> {
     let text = json::to_json(message, answer)
-        .map_err(|bad| Error::new(Reason::Internal, bad.to_string()))?;
+        .map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
     let mut response = Response::new(Body::new(Full::from(text)));
     response
         .headers_mut()
@@ -207,15 +169,15 @@ fn written<M: Message>(message: &str, answer: &M) -> Result<Response<Body>, Refu
 fn too_large() -> Error {
     Error::new(
         Reason::MessageTooLarge,
-        "the body did not arrive whole, or is larger than server.max_message allows",
+        "the body is incomplete, or larger than server.max_message allows",
     )
 }
 
-fn unknown(path: &str) -> Refusal {
-    let shown: String = path.chars().take(128).collect();
-    let told = format!("{shown} is no presigned path; send the envelope's paths as they are");
+fn unknown_path(path: &str) -> Refusal {
+    let excerpt: String = path.chars().take(128).collect();
+    let message = format!("{excerpt} is not a presigned path; send the envelope's paths unchanged");
     Refusal::Http(
         StatusCode::NOT_FOUND,
-        Error::new(Reason::NotImplemented, told),
+        Error::new(Reason::NotImplemented, message),
     )
 }

@@ -1,43 +1,33 @@
-//! Lines that workers send, stored together; whoever follows a run's log hears that there are more.
+//! The actor that stores log lines in batches and notifies the readers of a run's log.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use servo_model::{AttemptId, RunId};
-use servo_store::{LoopStore, Store, query};
+use servo_store::{LoopStore, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 use uuid::Uuid;
 
+use crate::store::{self, LogBatch};
+
 const BATCHES_PER_FLUSH_MAX: usize = 256;
-/// What one attempt may write to this instance.
+/// How much one attempt may write to this instance.
 const LINES_PER_ATTEMPT_MAX: usize = 1_000_000;
 const BYTES_PER_ATTEMPT_MAX: usize = 256 << 20;
-/// Attempts that are counted for at once; beyond it counting begins anew.
+/// Attempts that are counted at a time. Above it all counts start at 0 again.
 const ATTEMPTS_COUNTED_MAX: usize = 50_000;
-
-/// Lines of one call, encoded as `servo.v1.AppendLogsRequest` without its names.
-#[derive(Debug)]
-pub(crate) struct Lines {
-    pub(crate) tenant: String,
-    pub(crate) workspace: String,
-    pub(crate) run: Uuid,
-    pub(crate) attempt: Uuid,
-    pub(crate) session: i64,
-    pub(crate) sequence: i64,
-    pub(crate) lines: Vec<u8>,
-}
 
 type Reply = oneshot::Sender<Result<(), String>>;
 
-/// Cheap to clone.
+/// The handle to the actor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Logs {
-    inbox: mpsc::UnboundedSender<(Lines, Reply)>,
-    bells: Bells,
+    inbox: mpsc::UnboundedSender<(LogBatch, Reply)>,
+    watchers: RunWatchers,
     written: Arc<Mutex<HashMap<AttemptId, Written>>>,
 }
 
-/// What an attempt has written so far.
+/// How much an attempt has written.
 #[derive(Debug, Default, Clone, Copy)]
 struct Written {
     lines: usize,
@@ -45,8 +35,8 @@ struct Written {
 }
 
 impl Written {
-    /// Counts it in if there is room.
-    fn take(&mut self, lines: usize, bytes: usize) -> bool {
+    /// Adds to the counts, unless that would exceed a limit.
+    fn add(&mut self, lines: usize, bytes: usize) -> bool {
         let more = Written {
             lines: self.lines + lines,
             bytes: self.bytes + bytes,
@@ -59,93 +49,88 @@ impl Written {
     }
 }
 
-/// Rings for those who follow a run.
+/// Notifies the readers of a run's log.
 #[derive(Debug, Clone, Default)]
-struct Bells(Arc<Mutex<HashMap<Uuid, watch::Sender<()>>>>);
+struct RunWatchers(Arc<Mutex<HashMap<Uuid, watch::Sender<()>>>>);
 
-impl Bells {
-    fn ring(&self, runs: impl Iterator<Item = Uuid>) {
-        let bells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if bells.is_empty() {
+impl RunWatchers {
+    fn notify(&self, runs: impl Iterator<Item = Uuid>) {
+        let watchers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if watchers.is_empty() {
             return;
         }
-        for bell in runs.filter_map(|run| bells.get(&run)) {
-            bell.send_replace(());
+        for watcher in runs.filter_map(|run| watchers.get(&run)) {
+            watcher.send_replace(());
         }
     }
 }
 
 impl Logs {
     pub(crate) fn start(store: &Store) -> Logs {
-        let (inbox, lines) = mpsc::unbounded_channel();
-        let bells = Bells::default();
-        tokio::spawn(run(store.loops().clone(), lines, bells.clone()));
+        let (inbox, batches) = mpsc::unbounded_channel();
+        let watchers = RunWatchers::default();
+        tokio::spawn(run(store.loops().clone(), batches, watchers.clone()));
         Logs {
             inbox,
-            bells,
+            watchers,
             written: Arc::default(),
         }
     }
 
-    /// Whether the attempt may write so much more. A repeated call counts twice; that is as good as exact for a limit
-    /// that keeps one attempt from filling the store.
-    pub(crate) fn has_room(&self, attempt: AttemptId, lines: usize, bytes: usize) -> bool {
+    /// Returns whether the attempt may write this much more, and counts it. A repeated call counts
+    /// twice, which is precise enough for a limit that only keeps one attempt from filling the
+    /// store.
+    pub(crate) fn within_limits(&self, attempt: AttemptId, lines: usize, bytes: usize) -> bool {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.len() >= ATTEMPTS_COUNTED_MAX {
             written.clear();
         }
-        written.entry(attempt).or_default().take(lines, bytes)
+        written.entry(attempt).or_default().add(lines, bytes)
     }
 
-    /// Rings whenever this instance has stored lines of the run; bells of those who left are taken down.
-    pub(crate) fn listen(&self, run: RunId) -> watch::Receiver<()> {
-        let mut bells = self.bells.0.lock().unwrap_or_else(PoisonError::into_inner);
-        bells.retain(|_, bell| bell.receiver_count() > 0);
+    /// Notifies whenever this instance has stored lines of the run. Channels without receivers are
+    /// removed.
+    pub(crate) fn subscribe(&self, run: RunId) -> watch::Receiver<()> {
+        let mut watchers = self
+            .watchers
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        watchers.retain(|_, watcher| watcher.receiver_count() > 0);
         let run = Uuid::from_bytes(*run.as_bytes());
-        bells
+        watchers
             .entry(run)
             .or_insert_with(|| watch::Sender::new(()))
             .subscribe()
     }
 
-    /// Answers once the lines are stored. Lines that are stored already are not stored again.
-    pub(crate) async fn append(&self, lines: Lines) -> Result<(), String> {
+    /// Returns once the lines are stored. Lines that are stored already are not stored again.
+    pub(crate) async fn append(&self, batch: LogBatch) -> Result<(), String> {
         let (reply, stored) = oneshot::channel();
-        let stopping = || "the callback service is stopping; repeat the call".to_owned();
-        self.inbox.send((lines, reply)).map_err(|_| stopping())?;
+        let stopping = || "the callback service is shutting down; retry".to_owned();
+        self.inbox.send((batch, reply)).map_err(|_| stopping())?;
         stored.await.map_err(|_| stopping())?
     }
 }
 
-async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(Lines, Reply)>, bells: Bells) {
+async fn run(
+    loops: LoopStore,
+    mut inbox: mpsc::UnboundedReceiver<(LogBatch, Reply)>,
+    watchers: RunWatchers,
+) {
     while let Some(first) = inbox.recv().await {
         tokio::task::yield_now().await;
-        let mut gathered = vec![first];
-        while gathered.len() < BATCHES_PER_FLUSH_MAX
+        let mut queued = vec![first];
+        while queued.len() < BATCHES_PER_FLUSH_MAX
             && let Ok(more) = inbox.try_recv()
         {
-            gathered.push(more);
+            queued.push(more);
         }
-        let (lines, replies): (Vec<Lines>, Vec<Reply>) = gathered.into_iter().unzip();
-        let insert = query(include_str!("store/append_logs.sql"))
-            .bind(lines.iter().map(|l| l.tenant.as_str()).collect::<Vec<_>>())
-            .bind(
-                lines
-                    .iter()
-                    .map(|l| l.workspace.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(lines.iter().map(|l| l.run).collect::<Vec<_>>())
-            .bind(lines.iter().map(|l| l.attempt).collect::<Vec<_>>())
-            .bind(lines.iter().map(|l| l.session).collect::<Vec<_>>())
-            .bind(lines.iter().map(|l| l.sequence).collect::<Vec<_>>())
-            .bind(lines.iter().map(|l| l.lines.as_slice()).collect::<Vec<_>>());
-        let stored = loops
-            .execute(insert)
+        let (batches, replies): (Vec<LogBatch>, Vec<Reply>) = queued.into_iter().unzip();
+        let stored = store::append_logs(&loops, &batches)
             .await
-            .map(|_| ())
             .map_err(|error| error.to_string());
-        bells.ring(lines.iter().map(|lines| lines.run));
+        watchers.notify(batches.iter().map(|batch| batch.run));
         for reply in replies {
             let _ = reply.send(stored.clone());
         }
@@ -157,11 +142,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_attempt_writes_so_much_and_no_more() {
+    fn attempt_may_not_exceed_its_line_and_byte_limits() {
         let mut written = Written::default();
-        assert!(written.take(1, BYTES_PER_ATTEMPT_MAX));
-        assert!(!written.take(1, 1), "too many bytes");
-        assert!(written.take(LINES_PER_ATTEMPT_MAX - 1, 0));
-        assert!(!written.take(1, 0), "too many lines");
+        assert!(written.add(1, BYTES_PER_ATTEMPT_MAX));
+        assert!(!written.add(1, 1), "too many bytes");
+        assert!(written.add(LINES_PER_ATTEMPT_MAX - 1, 0));
+        assert!(!written.add(1, 0), "too many lines");
     }
 }

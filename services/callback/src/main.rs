@@ -1,4 +1,4 @@
-//! The callback service as a process of its own.
+//! The callback service as a process.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What workers report to this instance, for Prometheus.
+//! Metrics of what workers report.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
-/// Checks that are shown by their names, of all tenants together.
-const CHECKS_SHOWN_MAX: usize = 10_000;
+/// Checks that have a time series of their own, over all tenants.
+const CHECK_SERIES_MAX: usize = 10_000;
 const OTHER: &str = "other";
 const FLUSH_SECONDS: [f64; 8] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 1.0];
 
@@ -39,8 +39,8 @@ struct TenantLabels {
 pub(crate) struct Metrics {
     reports: Family<ReportLabels, Counter>,
     checks: Family<CheckLabels, Counter>,
-    /// The checks that are shown by their names.
-    shown: Arc<Mutex<HashSet<CheckLabels>>>,
+    /// The checks that have a time series of their own.
+    series: Arc<Mutex<HashSet<CheckLabels>>>,
     pub(crate) beats: Counter,
     pub(crate) beat_flush_seconds: Histogram,
     lines: Family<TenantLabels, Counter>,
@@ -51,7 +51,7 @@ impl Default for Metrics {
         Metrics {
             reports: Family::default(),
             checks: Family::default(),
-            shown: Arc::default(),
+            series: Arc::default(),
             beats: Counter::default(),
             beat_flush_seconds: Histogram::new(FLUSH_SECONDS),
             lines: Family::default(),
@@ -63,7 +63,7 @@ impl Metrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         registry.register(
             "callback_reports",
-            "Starts and outcomes by what became of them",
+            "Starts and outcomes by verdict",
             self.reports.clone(),
         );
         registry.register(
@@ -76,7 +76,7 @@ impl Metrics {
             "Heartbeats that were stored",
             self.beats.clone(),
         );
-        let help = "How long a flush of heartbeats took to be stored";
+        let help = "Time to store a batch of heartbeats";
         registry.register(
             "callback_beat_flush_seconds",
             help,
@@ -84,25 +84,25 @@ impl Metrics {
         );
         registry.register(
             "callback_log_lines",
-            "Lines of logs that were stored",
+            "Log lines that were stored",
             self.lines.clone(),
         );
     }
 
-    pub(crate) fn note_report(&self, kind: &'static str, acceptance: v1::Acceptance) {
+    pub(crate) fn note_report(&self, kind: &'static str, acceptance: pb::Acceptance) {
         let answer = match acceptance {
-            v1::Acceptance::Folded => "folded",
-            v1::Acceptance::Recorded => "recorded",
-            v1::Acceptance::Duplicate => "duplicate",
-            v1::Acceptance::Late => "late",
-            v1::Acceptance::Unspecified | v1::Acceptance::Refused => "refused",
+            pb::Acceptance::Folded => "folded",
+            pb::Acceptance::Recorded => "recorded",
+            pb::Acceptance::Duplicate => "duplicate",
+            pb::Acceptance::Late => "late",
+            pb::Acceptance::Unspecified | pb::Acceptance::Refused => "refused",
         };
         self.reports
             .get_or_create(&ReportLabels { kind, answer })
             .inc();
     }
 
-    pub(crate) fn note_checks(&self, tenant: &str, asset_key: &str, checks: &[v1::CheckResult]) {
+    pub(crate) fn note_checks(&self, tenant: &str, asset_key: &str, checks: &[pb::CheckResult]) {
         for check in checks {
             let labels = self.within_bound(CheckLabels {
                 tenant_id: tenant.to_owned(),
@@ -114,17 +114,17 @@ impl Metrics {
         }
     }
 
-    /// Workers choose names of checks and assets: those that come after too many others are counted together.
+    /// Counts checks under `other` once there are too many names, because workers choose the names.
     fn within_bound(&self, labels: CheckLabels) -> CheckLabels {
-        let mut shown = self
-            .shown
+        let mut series = self
+            .series
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        if shown.contains(&labels) {
+        if series.contains(&labels) {
             return labels;
         }
-        if shown.len() < CHECKS_SHOWN_MAX {
-            shown.insert(labels.clone());
+        if series.len() < CHECK_SERIES_MAX {
+            series.insert(labels.clone());
             return labels;
         }
         CheckLabels {
@@ -147,18 +147,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_workers_choose_do_not_grow_without_end() {
+    fn number_of_check_series_is_bounded() {
         let metrics = Metrics::default();
-        let check = |name: String| v1::CheckResult {
+        let check = |name: String| pb::CheckResult {
             name,
             ..Default::default()
         };
-        let checks: Vec<_> = (0..2 * CHECKS_SHOWN_MAX)
+        let checks: Vec<_> = (0..2 * CHECK_SERIES_MAX)
             .map(|number| check(number.to_string()))
             .collect();
         metrics.note_checks("acme", "n/a", &checks);
         metrics.note_checks("acme", "n/a", &[check("0".to_owned())]);
-        assert_eq!(metrics.shown.lock().unwrap().len(), CHECKS_SHOWN_MAX);
+        assert_eq!(metrics.series.lock().unwrap().len(), CHECK_SERIES_MAX);
         let count = |asset_key: &str, check_name: &str| {
             let labels = CheckLabels {
                 tenant_id: "acme".to_owned(),
@@ -168,7 +168,7 @@ mod tests {
             };
             metrics.checks.get_or_create(&labels).get()
         };
-        assert_eq!(count("n/a", "0"), 2, "who is shown stays");
-        assert_eq!(count(OTHER, OTHER), CHECKS_SHOWN_MAX as u64);
+        assert_eq!(count("n/a", "0"), 2, "a known series stays");
+        assert_eq!(count(OTHER, OTHER), CHECK_SERIES_MAX as u64);
     }
 }

@@ -1,10 +1,10 @@
-//! Whether what an attempt wrote is committed: its marker lies in a folder of that attempt alone, is what the worker
-//! says it is, and was written by nobody else.
+//! Whether an output is committed: its marker is in a folder of the attempt, has the digest that
+//! the worker reports, and names this attempt.
 
 use servo_model::presign::CallbackPath;
 use servo_model::{AttemptId, Digest, RunId};
 
-/// Written last, and never over another.
+/// The marker file. Written last and never overwritten.
 pub const MARKER: &str = "_commit.json";
 
 /// Why an output does not count as committed.
@@ -12,52 +12,56 @@ pub const MARKER: &str = "_commit.json";
 pub enum NotCommitted {
     #[error("there is no commit marker at {0}; write {MARKER} last, then report")]
     Missing(String),
-    #[error("the commit marker at {place} has the sha256 {found}; report that as commit_digest")]
-    OtherDigest { place: String, found: String },
+    #[error("the commit marker at {uri} has the sha256 {found}; report that as commit_digest")]
+    OtherDigest { uri: String, found: String },
     #[error("the commit marker at {0} is not a JSON object with run_id and materialization_id")]
     Unreadable(String),
-    #[error("the commit marker at {place} is of {field} {found}, not of this attempt")]
+    #[error("the commit marker at {uri} has {field} {found}, which is not this attempt's")]
     Foreign {
-        place: String,
+        uri: String,
         field: &'static str,
         found: String,
     },
 }
 
-/// Why a place cannot be one of the attempt's outputs.
+/// The URI is not in a folder of the attempt.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("lies outside of the attempt's folder; write below the envelope's output_uri")]
-pub struct Elsewhere;
+#[error("is outside the attempt's folder; write below the envelope's output_uri")]
+pub struct OutsideFolder;
 
-/// The parts below the base of the folder that `uri` names: of the attempt's tenant and workspace, and somewhere in it
-/// the attempt itself. Nothing in it may climb.
-pub fn folder<'a>(base: &str, uri: &'a str, of: &CallbackPath) -> Result<Vec<&'a str>, Elsewhere> {
+/// Returns the path segments of `uri` below the base. They must begin with the attempt's tenant and
+/// workspace, contain the attempt id, and have no dot segments.
+pub fn output_folder<'a>(
+    base: &str,
+    uri: &'a str,
+    path: &CallbackPath,
+) -> Result<Vec<&'a str>, OutsideFolder> {
     let below = uri
         .strip_prefix(base.trim_end_matches('/'))
         .and_then(|rest| rest.strip_prefix('/'));
     let parts: Vec<&str> = below
-        .ok_or(Elsewhere)?
+        .ok_or(OutsideFolder)?
         .trim_end_matches('/')
         .split('/')
         .collect();
-    let climbs = |part: &&str| matches!(*part, "" | "." | "..") || part.contains(['\\', '\0']);
-    let attempt = of.attempt.to_string();
+    let is_unsafe = |part: &&str| matches!(*part, "" | "." | "..") || part.contains(['\\', '\0']);
+    let attempt = path.attempt.to_string();
     match parts.as_slice() {
         [tenant, workspace, rest @ ..]
-            if *tenant == of.tenant.as_str()
-                && *workspace == of.workspace.as_str()
+            if *tenant == path.tenant.as_str()
+                && *workspace == path.workspace.as_str()
                 && rest.contains(&attempt.as_str())
-                && !parts.iter().any(climbs) =>
+                && !parts.iter().any(is_unsafe) =>
         {
             Ok(parts)
         }
-        _ => Err(Elsewhere),
+        _ => Err(OutsideFolder),
     }
 }
 
-/// Whether the marker found at `place` is the attempt's own, and the one that was reported.
-pub fn check(
-    place: &str,
+/// Checks that the marker at `uri` belongs to the attempt and has the reported digest.
+pub fn check_marker(
+    uri: &str,
     marker: &[u8],
     reported: &str,
     run: &RunId,
@@ -66,24 +70,20 @@ pub fn check(
     let found = Digest::of(marker).to_string();
     if found != reported {
         return Err(NotCommitted::OtherDigest {
-            place: place.to_owned(),
+            uri: uri.to_owned(),
             found,
         });
     }
-    let unreadable = || NotCommitted::Unreadable(place.to_owned());
-    let told: serde_json::Value = serde_json::from_slice(marker).map_err(|_| unreadable())?;
+    let unreadable = || NotCommitted::Unreadable(uri.to_owned());
+    let fields: serde_json::Value = serde_json::from_slice(marker).map_err(|_| unreadable())?;
     for (field, own) in [
         ("run_id", run.to_string()),
         ("materialization_id", attempt.to_string()),
     ] {
-        let found = told[field].as_str().ok_or_else(unreadable)?;
+        let found = fields[field].as_str().ok_or_else(unreadable)?;
         if found != own {
-            let (place, found) = (place.to_owned(), found.chars().take(64).collect());
-            return Err(NotCommitted::Foreign {
-                place,
-                field,
-                found,
-            });
+            let (uri, found) = (uri.to_owned(), found.chars().take(64).collect());
+            return Err(NotCommitted::Foreign { uri, field, found });
         }
     }
     Ok(())
@@ -105,12 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn an_output_lies_in_a_folder_of_its_attempt() {
+    fn output_must_be_in_a_folder_of_its_attempt() {
         let (of, attempt) = (path(), "0".repeat(26));
         for good in ["x/y/{}", "x/y/{}/", "x/y/day=d:2026-01-01/{}/part"] {
             let uri = format!("{BASE}/acme/prod/{}", good.replace("{}", &attempt));
             for base in [BASE, "file:///data/"] {
-                assert!(folder(base, &uri, &of).is_ok(), "{uri}");
+                assert!(output_folder(base, &uri, &of).is_ok(), "{uri}");
             }
         }
         for bad in [
@@ -124,7 +124,7 @@ mod tests {
             "",
         ] {
             let uri = format!("{BASE}/{}", bad.replace("{}", &attempt));
-            assert_eq!(folder(BASE, &uri, &of), Err(Elsewhere), "{uri}");
+            assert_eq!(output_folder(BASE, &uri, &of), Err(OutsideFolder), "{uri}");
         }
         for foreign in [
             "file:///database/acme/prod/{}",
@@ -132,19 +132,19 @@ mod tests {
             "/data/acme/prod/{}",
         ] {
             assert_eq!(
-                folder(BASE, &foreign.replace("{}", &attempt), &of),
-                Err(Elsewhere),
+                output_folder(BASE, &foreign.replace("{}", &attempt), &of),
+                Err(OutsideFolder),
                 "{foreign}"
             );
         }
     }
 
     #[test]
-    fn a_marker_is_the_attempts_own_and_the_one_reported() {
+    fn marker_must_belong_to_the_attempt_and_match_the_report() {
         let of = path();
         let judge = |marker: &str, digest: Option<&str>| {
             let own = Digest::of(marker.as_bytes()).to_string();
-            check(
+            check_marker(
                 "p",
                 marker.as_bytes(),
                 digest.unwrap_or(&own),
@@ -165,10 +165,10 @@ mod tests {
             (marker("run_b", &attempt), "run_id"),
             (marker(&run, "other"), "materialization_id"),
         ] {
-            let told = judge(&text, None).unwrap_err();
+            let error = judge(&text, None).unwrap_err();
             assert!(
-                matches!(told, NotCommitted::Foreign { field: at, .. } if at == field),
-                "{told}"
+                matches!(error, NotCommitted::Foreign { field: at, .. } if at == field),
+                "{error}"
             );
         }
         for broken in [

@@ -1,59 +1,58 @@
-//! TailLogs: what is stored of a run's logs, then what comes, as long as somebody follows.
+//! TailLogs: the stored lines of a run's log, followed by new ones.
 //!
-//! It looks when this instance stores lines of the run; what another instance stores it finds by looking now and then.
+//! A reader is notified when this instance stores lines of the run. Lines that another instance
+//! stores are found by polling.
 
-use std::pin::Pin;
 use std::time::Duration;
 
-use futures::Stream;
 use prost::Message as _;
 use servo_mesh::{Error, Reason};
 use servo_model::states::TaskState;
-use servo_model::{AttemptId, RunId, TaskId, TaskKey};
-use servo_proto::v1;
-use servo_store::{StoreError, TenantTx, query};
+use servo_model::{AttemptId, RunId, TaskId, TaskKey, TaskRef};
+use servo_proto::v1 as pb;
+use servo_store::{StoreError, TenantTx};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 use uuid::Uuid;
 
-use super::Callback;
-use crate::core::{Attempts, TaskLine};
+use super::{Callback, ResponseStream};
+use crate::core::{Attempts, TaskAttempts};
+use crate::store::{self, RunRow, StoredBatch, TaskAttemptsRow};
 
-type Tailed = Pin<Box<dyn Stream<Item = Result<v1::TailLogsResponse, Status>> + Send>>;
-type Outbox = mpsc::Sender<Result<v1::TailLogsResponse, Status>>;
+type Outbox = mpsc::Sender<Result<pb::TailLogsResponse, Status>>;
 
-/// Batches that one look reads; each is at most a megabyte.
-const BATCHES_PER_LOOK: i64 = 16;
+/// Batches that one read returns; each has at most a megabyte.
+const BATCHES_PER_READ: i64 = 16;
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 const LAST_LINES_MAX: usize = 100_000;
-/// What may wait for a slow reader.
-const MESSAGES_WAITING_MAX: usize = 2;
-/// Lines within this time travel together.
-const GATHER: Duration = Duration::from_millis(50);
-/// How often it looks by itself: lines may be stored elsewhere.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// How often a stream on which nothing comes says that it is there.
-const STILL_HERE: Duration = Duration::from_secs(15);
+/// Messages that are buffered for a slow reader.
+const MESSAGES_QUEUED_MAX: usize = 2;
+/// Lines that are stored within this time are sent together.
+const BATCHING_DELAY: Duration = Duration::from_millis(50);
+/// How often lines that another instance stored are looked for.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// How often an idle stream sends an empty message.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 pub(super) async fn tail_logs(
     callback: &Callback,
-    asked: v1::TailLogsRequest,
-) -> Result<Tailed, Error> {
-    let mut tail = Tail::begin(callback.clone(), asked).await?;
-    let bell = callback.logs.listen(tail.run);
-    let (outbox, told) = mpsc::channel(MESSAGES_WAITING_MAX);
+    request: pb::TailLogsRequest,
+) -> Result<ResponseStream<pb::TailLogsResponse>, Error> {
+    let mut tail = Tail::begin(callback.clone(), request).await?;
+    let stored = callback.logs.subscribe(tail.run);
+    let (outbox, messages) = mpsc::channel(MESSAGES_QUEUED_MAX);
     tokio::spawn(async move {
-        if let Err(error) = tail.tell(bell, &outbox).await {
+        if let Err(error) = tail.stream(stored, &outbox).await {
             let _ = outbox.send(Err(error.into())).await;
         }
     });
-    Ok(Box::pin(ReceiverStream::new(told)))
+    Ok(Box::pin(ReceiverStream::new(messages)))
 }
 
-/// Whose lines are wanted.
-enum Wanted {
+/// The attempts whose lines are sent.
+enum LogScope {
     Run,
     Task(TaskId),
     Attempt(AttemptId),
@@ -61,158 +60,148 @@ enum Wanted {
 
 struct Tail {
     callback: Callback,
-    asked: v1::TailLogsRequest,
+    request: pb::TailLogsRequest,
     run: RunId,
-    wanted: Wanted,
-    /// The tasks of the plan by ordinal; none before the run has a plan.
+    scope: LogScope,
+    /// Task keys of the plan by ordinal; empty until the run has a plan.
     keys: Vec<TaskKey>,
     attempts: Attempts,
-    /// The last batch that was sent.
+    /// Number of the last batch that was sent.
     arrival: i64,
-    /// Lines to leave out of the first batch.
-    leave_out: usize,
+    /// Lines to skip in the first batch.
+    skip_lines: usize,
 }
 
-/// arrival, attempt, lines
-type Batch = (i64, Uuid, Vec<u8>);
-
-/// What a look found.
-struct Look {
-    batches: Vec<Batch>,
+/// The result of one read.
+struct Page {
+    batches: Vec<StoredBatch>,
     ended: bool,
     caught_up: bool,
 }
 
 impl Tail {
-    async fn begin(callback: Callback, asked: v1::TailLogsRequest) -> Result<Tail, Error> {
+    async fn begin(callback: Callback, request: pb::TailLogsRequest) -> Result<Tail, Error> {
         let bad =
             |field: &str, fault: &dyn std::fmt::Display| Error::bad_field(field, fault.to_string());
-        let run: RunId = asked
+        let run: RunId = request
             .run_id
             .parse()
             .map_err(|fault| bad("run_id", &fault))?;
-        let wanted = match (asked.attempt_id.as_str(), asked.task_id.as_str()) {
-            ("", "") => Wanted::Run,
-            ("", task) => Wanted::Task(task.parse().map_err(|fault| bad("task_id", &fault))?),
+        let scope = match (request.attempt_id.as_str(), request.task_id.as_str()) {
+            ("", "") => LogScope::Run,
+            ("", task) => LogScope::Task(task.parse().map_err(|fault| bad("task_id", &fault))?),
             (attempt, _) => {
-                Wanted::Attempt(attempt.parse().map_err(|fault| bad("attempt_id", &fault))?)
+                LogScope::Attempt(attempt.parse().map_err(|fault| bad("attempt_id", &fault))?)
             }
         };
-        if asked.last_lines as usize > LAST_LINES_MAX {
+        if request.last_lines as usize > LAST_LINES_MAX {
             return Err(Error::bad_field(
                 "last_lines",
-                format!("is above {LAST_LINES_MAX}; write less, or 0 for all"),
+                format!("is above {LAST_LINES_MAX}; send less, or 0 for all"),
             ));
         }
-        let arrival = resume_at(&callback, &asked)?;
+        let arrival = resume_at(&callback, &request)?;
         let mut tail = Tail {
             callback,
-            asked,
+            request,
             run,
-            wanted,
+            scope,
             keys: Vec::new(),
             attempts: Attempts::default(),
             arrival: arrival.unwrap_or(0),
-            leave_out: 0,
+            skip_lines: 0,
         };
         let store = tail.callback.store.clone();
         let mut tx = store
             .requests()
-            .begin(&tail.asked.tenant)
+            .begin(&tail.request.tenant)
             .await
             .map_err(unavailable)?;
-        tail.learn(&mut tx).await?;
+        tail.load_attempts(&mut tx).await?;
         tail.check_task()?;
-        if arrival.is_none() && tail.asked.last_lines > 0 {
-            tail.go_back(&mut tx).await?;
+        if arrival.is_none() && tail.request.last_lines > 0 {
+            tail.seek_back(&mut tx).await?;
         }
         tx.commit().await.map_err(unavailable)?;
         Ok(tail)
     }
 
-    /// Until everything wanted was sent, the caller is gone, or something fails.
-    async fn tell(&mut self, mut bell: watch::Receiver<()>, outbox: &Outbox) -> Result<(), Error> {
-        let mut said_at: Option<Instant> = None;
+    /// Sends until everything is sent, the caller has left, or a read fails.
+    async fn stream(
+        &mut self,
+        mut stored: watch::Receiver<()>,
+        outbox: &Outbox,
+    ) -> Result<(), Error> {
+        let mut sent_at: Option<Instant> = None;
         loop {
-            bell.mark_unchanged();
-            let look = self.look().await?;
-            let quiet = said_at.is_some_and(|at| at.elapsed() < STILL_HERE);
-            let over = look.caught_up && (look.ended || !self.asked.follow);
-            if !look.batches.is_empty() || !quiet || over {
-                let caught_up = look.caught_up;
-                for message in self.messages(look.batches, caught_up)? {
+            stored.mark_unchanged();
+            let page = self.read_page().await?;
+            let sent_recently = sent_at.is_some_and(|at| at.elapsed() < KEEPALIVE_INTERVAL);
+            let is_done = page.caught_up && (page.ended || !self.request.follow);
+            if !page.batches.is_empty() || !sent_recently || is_done {
+                let caught_up = page.caught_up;
+                for message in self.messages(page.batches, caught_up)? {
                     if outbox.send(Ok(message)).await.is_err() {
                         return Ok(());
                     }
                 }
-                said_at = Some(Instant::now());
+                sent_at = Some(Instant::now());
             }
-            if over {
+            if is_done {
                 return Ok(());
             }
-            if !look.caught_up {
+            if !page.caught_up {
                 continue;
             }
-            tokio::time::sleep(GATHER).await;
+            tokio::time::sleep(BATCHING_DELAY).await;
             tokio::select! {
-                _ = bell.changed() => {}
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                _ = stored.changed() => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = outbox.closed() => return Ok(()),
             }
         }
     }
 
-    async fn look(&mut self) -> Result<Look, Error> {
+    async fn read_page(&mut self) -> Result<Page, Error> {
         let store = self.callback.store.clone();
         let mut tx = store
             .requests()
-            .begin(&self.asked.tenant)
+            .begin(&self.request.tenant)
             .await
             .map_err(unavailable)?;
-        // Before the lines are read: what is stored until the end is seen then.
+        // Read before the lines, so that all lines of a run that has ended are seen.
         let run_ended = self.run_row(&mut tx).await?.2;
-        let selective = !matches!(self.wanted, Wanted::Run);
-        if selective && self.asked.follow {
-            self.learn(&mut tx).await?;
+        let is_partial = !matches!(self.scope, LogScope::Run);
+        if is_partial && self.request.follow {
+            self.load_attempts(&mut tx).await?;
         }
-        let ended = run_ended || self.wanted_ended();
-        let batches: Vec<Batch> = tx
-            .all(
-                query(include_str!("../store/tail_logs.sql"))
-                    .bind(Uuid::from_bytes(*self.run.as_bytes()))
-                    .bind(self.arrival)
-                    .bind(self.attempts_wanted())
-                    .bind(BATCHES_PER_LOOK),
-            )
-            .await
-            .map_err(unavailable)?;
+        let ended = run_ended || self.scope_ended();
+        let attempts = self.attempts_in_scope();
+        let batches =
+            store::logs_after(&mut tx, &self.run, self.arrival, attempts, BATCHES_PER_READ)
+                .await
+                .map_err(unavailable)?;
         if batches
             .iter()
             .any(|(_, attempt, _)| self.attempts.task_of(&attempt_id(*attempt)).is_none())
         {
-            self.learn(&mut tx).await?;
+            self.load_attempts(&mut tx).await?;
         }
         tx.commit().await.map_err(unavailable)?;
-        let caught_up = (batches.len() as i64) < BATCHES_PER_LOOK;
-        Ok(Look {
+        let caught_up = (batches.len() as i64) < BATCHES_PER_READ;
+        Ok(Page {
             batches,
             ended,
             caught_up,
         })
     }
 
-    /// Looks for the place from which on there are as many lines as wanted.
-    async fn go_back(&mut self, tx: &mut TenantTx) -> Result<(), Error> {
-        let (mut missing, mut before) = (self.asked.last_lines as usize, i64::MAX);
+    /// Finds the batch from which on there are as many lines as requested.
+    async fn seek_back(&mut self, tx: &mut TenantTx) -> Result<(), Error> {
+        let (mut missing, mut before) = (self.request.last_lines as usize, i64::MAX);
         while missing > 0 {
-            let batches: Vec<Batch> = tx
-                .all(
-                    query(include_str!("../store/tail_logs_back.sql"))
-                        .bind(Uuid::from_bytes(*self.run.as_bytes()))
-                        .bind(before)
-                        .bind(self.attempts_wanted())
-                        .bind(BATCHES_PER_LOOK),
-                )
+            let attempts = self.attempts_in_scope();
+            let batches = store::logs_before(tx, &self.run, before, attempts, BATCHES_PER_READ)
                 .await
                 .map_err(unavailable)?;
             if batches.is_empty() {
@@ -223,54 +212,53 @@ impl Tail {
                     break;
                 }
                 let count = self.lines(&lines)?.len();
-                (before, self.arrival) = (arrival, arrival - 1);
-                self.leave_out = count.saturating_sub(missing);
+                before = arrival;
+                self.arrival = arrival - 1;
+                self.skip_lines = count.saturating_sub(missing);
                 missing = missing.saturating_sub(count);
             }
         }
         Ok(())
     }
 
-    /// Number, plan, whether it has ended.
-    async fn run_row(&self, tx: &mut TenantTx) -> Result<(i64, Option<Vec<u8>>, bool), Error> {
-        let select = query(include_str!("../store/tail_run.sql"))
-            .bind(Uuid::from_bytes(*self.run.as_bytes()))
-            .bind(&self.asked.workspace);
-        let row = tx.optional(select).await.map_err(unavailable)?;
+    /// Returns number, plan id and whether the run has ended.
+    async fn run_row(&self, tx: &mut TenantTx) -> Result<RunRow, Error> {
+        let row = store::find_run(tx, &self.run, &self.request.workspace)
+            .await
+            .map_err(unavailable)?;
         row.ok_or_else(|| {
-            let told = format!(
+            let message = format!(
                 "there is no run {} in workspace `{}`",
-                self.run, self.asked.workspace
+                self.run, self.request.workspace
             );
-            Error::new(Reason::RunNotFound, told)
+            Error::new(Reason::RunNotFound, message)
         })
     }
 
-    /// Reads which attempts there are, and the plan that names them.
-    async fn learn(&mut self, tx: &mut TenantTx) -> Result<(), Error> {
+    /// Reads the attempts of the run, and the plan that their ids are derived from.
+    async fn load_attempts(&mut self, tx: &mut TenantTx) -> Result<(), Error> {
         let (number, plan_id, _) = self.run_row(tx).await?;
         let Some(plan_id) = plan_id else {
             return Ok(());
         };
         if self.keys.is_empty() {
-            let select = query(include_str!("../store/tail_plan.sql"))
-                .bind(&self.asked.tenant)
-                .bind(&self.asked.workspace)
-                .bind(plan_id);
-            let plan: Option<(Vec<u8>,)> = tx.optional(select).await.map_err(unavailable)?;
-            let Some((plan,)) = plan else { return Ok(()) };
+            let (tenant, workspace) = (&self.request.tenant, &self.request.workspace);
+            let plan = store::read_plan(tx, tenant, workspace, plan_id)
+                .await
+                .map_err(unavailable)?;
+            let Some(plan) = plan else { return Ok(()) };
             self.keys = keys(&plan).map_err(|fault| Error::new(Reason::Internal, fault))?;
         }
-        let select = query(include_str!("../store/tail_tasks.sql")).bind(number);
-        let rows: Vec<(i32, i32, i32, Option<Uuid>, i16)> =
-            tx.all(select).await.map_err(unavailable)?;
-        let lines: Vec<TaskLine> = rows.into_iter().map(task_line).collect();
-        self.attempts = Attempts::of(&self.run, &self.keys, &lines);
+        let rows = store::task_attempts(tx, number)
+            .await
+            .map_err(unavailable)?;
+        let tasks: Vec<TaskAttempts> = rows.into_iter().map(core_attempts).collect();
+        self.attempts = Attempts::of(&self.run, &self.keys, &tasks);
         Ok(())
     }
 
     fn check_task(&self) -> Result<(), Error> {
-        let Wanted::Task(task) = &self.wanted else {
+        let LogScope::Task(task) = &self.scope else {
             return Ok(());
         };
         let planned = self.keys.iter().any(|key| key.id() == *task);
@@ -283,29 +271,30 @@ impl Tail {
         ))
     }
 
-    fn attempts_wanted(&self) -> Option<Vec<Uuid>> {
+    fn attempts_in_scope(&self) -> Option<Vec<Uuid>> {
         let uuid = |id: &AttemptId| Uuid::from_bytes(*id.as_bytes());
-        match &self.wanted {
-            Wanted::Run => None,
-            Wanted::Task(task) => Some(self.attempts.of_task(task).iter().map(uuid).collect()),
-            Wanted::Attempt(attempt) => Some(vec![uuid(attempt)]),
+        match &self.scope {
+            LogScope::Run => None,
+            LogScope::Task(task) => Some(self.attempts.of_task(task).iter().map(uuid).collect()),
+            LogScope::Attempt(attempt) => Some(vec![uuid(attempt)]),
         }
     }
 
-    /// Whether what is wanted has come to its end before the run does.
-    fn wanted_ended(&self) -> bool {
-        match &self.wanted {
-            Wanted::Run | Wanted::Task(_) => false,
-            Wanted::Attempt(attempt) => !self.attempts.goes_on(attempt),
+    /// Returns whether the scope has ended before the run has.
+    fn scope_ended(&self) -> bool {
+        match &self.scope {
+            LogScope::Run | LogScope::Task(_) => false,
+            LogScope::Attempt(attempt) => !self.attempts.is_active(attempt),
         }
     }
 
-    /// Whole batches, so that a token leads past them; the last says whether that was all.
+    /// Packs whole batches into messages, so that a resume token points between batches. The last
+    /// message says whether more is stored.
     fn messages(
         &mut self,
-        batches: Vec<Batch>,
+        batches: Vec<StoredBatch>,
         caught_up: bool,
-    ) -> Result<Vec<v1::TailLogsResponse>, Error> {
+    ) -> Result<Vec<pb::TailLogsResponse>, Error> {
         let mut messages = Vec::new();
         let (mut lines, mut bytes) = (Vec::new(), 0);
         for (arrival, attempt, batch) in batches {
@@ -319,11 +308,11 @@ impl Tail {
                 .task_of(&attempt)
                 .map(TaskId::to_string)
                 .unwrap_or_default();
-            let wanted = self
+            let kept = self
                 .lines(&batch)?
                 .into_iter()
-                .skip(std::mem::take(&mut self.leave_out));
-            lines.extend(wanted.map(|line| v1::LogLine {
+                .skip(std::mem::take(&mut self.skip_lines));
+            lines.extend(kept.map(|line| pb::LogLine {
                 task_id: task_id.clone(),
                 attempt_id: attempt.to_string(),
                 ..line
@@ -335,67 +324,71 @@ impl Tail {
         Ok(messages)
     }
 
-    fn message(&self, lines: Vec<v1::LogLine>, caught_up: bool) -> v1::TailLogsResponse {
+    fn message(&self, lines: Vec<pb::LogLine>, caught_up: bool) -> pb::TailLogsResponse {
         let cursor = self.arrival.to_string();
-        let resume_token = self.callback.tokens.write(&list(&self.asked), &cursor);
-        v1::TailLogsResponse {
+        let resume_token = self
+            .callback
+            .tokens
+            .write(&token_scope(&self.request), &cursor);
+        pb::TailLogsResponse {
             resume_token,
             lines,
             caught_up,
         }
     }
 
-    /// The lines of a batch that are important enough, after a word about those that the worker had to drop.
-    fn lines(&self, batch: &[u8]) -> Result<Vec<v1::LogLine>, Error> {
-        let stored = v1::AppendLogsRequest::decode(batch).map_err(|error| {
+    /// Returns the lines of a batch at or above the requested level, preceded by a notice about
+    /// lines that the worker dropped.
+    fn lines(&self, batch: &[u8]) -> Result<Vec<pb::LogLine>, Error> {
+        let stored = pb::AppendLogsRequest::decode(batch).map_err(|error| {
             Error::new(
                 Reason::Internal,
-                format!("a stored batch of lines is broken: {error}"),
+                format!("a stored batch of log lines cannot be decoded: {error}"),
             )
         })?;
-        let dropped = (stored.dropped_lines > 0).then(|| v1::LogLine {
-            stream: v1::LogStream::Worker.into(),
-            level: v1::LogLevel::Warning.into(),
+        let dropped = (stored.dropped_lines > 0).then(|| pb::LogLine {
+            stream: pb::LogStream::Worker.into(),
+            level: pb::LogLevel::Warning.into(),
             text: format!(
                 "{} lines were dropped here by the worker",
                 stored.dropped_lines
             ),
-            ..v1::LogLine::default()
+            ..pb::LogLine::default()
         });
-        let least = self.asked.min_level;
+        let min_level = self.request.min_level;
         Ok(dropped
             .into_iter()
             .chain(stored.lines)
-            .filter(|line| importance(line) >= least)
+            .filter(|line| level_of(line) >= min_level)
             .collect())
     }
 }
 
-/// A line that does not say how important it is, is for the record.
-fn importance(line: &v1::LogLine) -> i32 {
+/// Returns the line's level; INFO if it has none.
+fn level_of(line: &pb::LogLine) -> i32 {
     match line.level() {
-        v1::LogLevel::Unspecified => v1::LogLevel::Info.into(),
+        pb::LogLevel::Unspecified => pb::LogLevel::Info.into(),
         known => known.into(),
     }
 }
 
 fn keys(plan: &[u8]) -> Result<Vec<TaskKey>, String> {
-    let plan = v1::Plan::decode(plan).map_err(|error| error.to_string())?;
+    let plan = pb::Plan::decode(plan).map_err(|error| error.to_string())?;
     plan.tasks
         .iter()
         .map(|task| task.task_key.parse().map_err(|fault| format!("{fault}")))
         .collect()
 }
 
-fn task_line(
-    (ordinal, item, attempts, active, state): (i32, i32, i32, Option<Uuid>, i16),
-) -> TaskLine {
-    let goes_on = TaskState::from_code(state).is_some_and(TaskState::has_attempt);
-    TaskLine {
-        ordinal: ordinal.unsigned_abs(),
-        item: u32::try_from(item).ok(),
+fn core_attempts((ordinal, item, attempts, active, state): TaskAttemptsRow) -> TaskAttempts {
+    let is_active = TaskState::from_code(state).is_some_and(TaskState::has_attempt);
+    TaskAttempts {
+        task: TaskRef {
+            ordinal: ordinal.unsigned_abs(),
+            map_index: u32::try_from(item).ok(),
+        },
         attempts: attempts.unsigned_abs(),
-        active: active.filter(|_| goes_on).map(attempt_id),
+        active: active.filter(|_| is_active).map(attempt_id),
     }
 }
 
@@ -403,27 +396,30 @@ fn attempt_id(id: Uuid) -> AttemptId {
     AttemptId::from_bytes(id.into_bytes())
 }
 
-/// What a token belongs to; the wish to follow may change.
-fn list(asked: &v1::TailLogsRequest) -> [&str; 6] {
+/// The fields that a token is bound to. `follow` may change between calls.
+fn token_scope(request: &pb::TailLogsRequest) -> [&str; 6] {
     [
         "logs",
-        &asked.tenant,
-        &asked.workspace,
-        &asked.run_id,
-        &asked.task_id,
-        &asked.attempt_id,
+        &request.tenant,
+        &request.workspace,
+        &request.run_id,
+        &request.task_id,
+        &request.attempt_id,
     ]
 }
 
-fn resume_at(callback: &Callback, asked: &v1::TailLogsRequest) -> Result<Option<i64>, Error> {
+fn resume_at(callback: &Callback, request: &pb::TailLogsRequest) -> Result<Option<i64>, Error> {
     let expired = |_| {
-        let told = "is not from this log; read it again without a token";
-        Error::new(Reason::ResumeTokenExpired, format!("resume_token: {told}"))
-            .and_bad_field("resume_token", told)
+        let message = "is not a token of this log; start again without it";
+        Error::new(
+            Reason::ResumeTokenExpired,
+            format!("resume_token: {message}"),
+        )
+        .and_bad_field("resume_token", message)
     };
     let cursor = callback
         .tokens
-        .read(&list(asked), &asked.resume_token)
+        .read(&token_scope(request), &request.resume_token)
         .map_err(expired)?;
     Ok(cursor.and_then(|cursor| cursor.parse().ok()))
 }

@@ -1,5 +1,8 @@
--- Called by Health: says that beats are taken here. Whoever was silent for too long, or could not store a beat, is
--- healthy from now on only; so is everybody when an instance has to be given up, whose workers must find another first.
+-- Records that this instance accepts heartbeats. Run by store::instances::note_instance.
+--
+-- An instance that was silent for too long or could not store a heartbeat is healthy only from now
+-- on. The same holds for every instance when one has to be given up, because its workers must find
+-- another first.
 WITH given_up AS (
     DELETE FROM callback.instances
     WHERE address <> $1 AND good_until < clock_timestamp() - make_interval(secs => $4)

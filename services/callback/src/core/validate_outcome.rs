@@ -1,4 +1,5 @@
-//! An outcome, doubted once at the door: whoever folds it later has no caller left to refuse it to.
+//! Validating an outcome before it is forwarded. Whoever folds it later has no caller to reject it
+//! to.
 
 use std::collections::BTreeSet;
 
@@ -6,66 +7,67 @@ use prost::Message;
 use servo_mesh::{Error, Reason};
 use servo_model::limits::{CHECKS_PER_ATTEMPT_MAX, EVENT_BYTES_MAX, MAPPED_ITEMS_PER_TASK_MAX};
 use servo_model::{AssetKey, PartitionKey, WorkerId};
-use servo_proto::v1;
+use servo_proto::v1 as pb;
 
-/// 9999-12-31T23:59:59Z, the last second that `google.protobuf.Timestamp` may name.
+/// 9999-12-31T23:59:59Z, the last second of `google.protobuf.Timestamp`.
 const SECONDS_MAX: i64 = 253_402_300_799;
-/// What the event holds beside the outcome: its trace, its frame.
+/// Size of the event without the outcome: trace and framing.
 const FRAME_BYTES_MAX: usize = 1_024;
 const MESSAGE_BYTES_MAX: usize = 8 * 1_024;
-/// As `TaskError.traceback` promises.
+/// The limit that the documentation of `TaskError.traceback` promises.
 const TRACEBACK_BYTES_MAX: usize = 16 * 1_024;
 
-/// Cleans what is written for people, so that no outcome is lost for a character, and refuses what nothing can be made of.
-pub(super) fn check(finished: &mut v1::TaskFinished) -> Result<(), Error> {
+/// Cleans the texts, so that no outcome is rejected because of a character, and rejects fields that
+/// cannot be used.
+pub fn check_outcome(finished: &mut pb::TaskFinished) -> Result<(), Error> {
     clean(finished);
-    attempt(finished.task.as_ref(), &finished.worker_id)?;
-    time("start_time", finished.start_time.as_ref())?;
-    time("end_time", finished.end_time.as_ref())?;
-    outputs(&finished.outputs)?;
+    check_attempt(finished.task.as_ref(), &finished.worker_id)?;
+    check_time("start_time", finished.start_time.as_ref())?;
+    check_time("end_time", finished.end_time.as_ref())?;
+    check_outputs(&finished.outputs)?;
     if let Some(items) = &finished.items {
-        count_items(items)?;
+        check_items(items)?;
     }
     let checks = finished.checks.len();
     if checks > CHECKS_PER_ATTEMPT_MAX {
-        let told = format!("has {checks} entries; report at most {CHECKS_PER_ATTEMPT_MAX}");
-        return Err(Error::bad_field("checks", told));
+        let message = format!("has {checks} entries; report at most {CHECKS_PER_ATTEMPT_MAX}");
+        return Err(Error::bad_field("checks", message));
     }
-    size(finished)
+    check_size(finished)
 }
 
-/// What starts and outcomes say alike.
-pub(super) fn attempt(task: Option<&v1::TaskRef>, worker_id: &str) -> Result<(), Error> {
+/// Checks the fields that starts and outcomes have in common.
+pub fn check_attempt(task: Option<&pb::TaskRef>, worker_id: &str) -> Result<(), Error> {
     if task.is_none() {
         return Err(Error::bad_field(
             "task",
-            "is not given; the envelope names it",
+            "is missing; the envelope contains it",
         ));
     }
     if !worker_id.is_empty() && worker_id.parse::<WorkerId>().is_err() {
         return Err(Error::bad_field(
             "worker_id",
-            "is no worker's id; give the one of the registration",
+            "is not a worker id; send the one of the registration",
         ));
     }
     Ok(())
 }
 
-pub(super) fn time(field: &str, at: Option<&prost_types::Timestamp>) -> Result<(), Error> {
+pub fn check_time(field: &str, at: Option<&prost_types::Timestamp>) -> Result<(), Error> {
     let fits = |at: &prost_types::Timestamp| {
         (0..=SECONDS_MAX).contains(&at.seconds) && (0..1_000_000_000).contains(&at.nanos)
     };
-    match at.is_none_or(fits) {
-        true => Ok(()),
-        false => Err(Error::bad_field(
-            field,
-            "is no time from 1970 to 9999; give seconds since 1970",
-        )),
+    if at.is_none_or(fits) {
+        return Ok(());
     }
+    Err(Error::bad_field(
+        field,
+        "is not a time between 1970 and 9999; send seconds since 1970",
+    ))
 }
 
-/// Postgres keeps no NUL in texts, and what is told of an error is told in its first pages.
-fn clean(finished: &mut v1::TaskFinished) {
+/// Replaces NUL, which Postgres cannot store, and truncates long texts.
+fn clean(finished: &mut pb::TaskFinished) {
     if let Some(error) = &mut finished.error {
         [
             &mut error.message,
@@ -75,12 +77,12 @@ fn clean(finished: &mut v1::TaskFinished) {
             &mut error.traceback,
         ]
         .into_iter()
-        .for_each(without_nul);
-        cut(&mut error.message, MESSAGE_BYTES_MAX);
-        cut(&mut error.traceback, TRACEBACK_BYTES_MAX);
+        .for_each(replace_nul);
+        truncate(&mut error.message, MESSAGE_BYTES_MAX);
+        truncate(&mut error.traceback, TRACEBACK_BYTES_MAX);
     }
-    without_nul(&mut finished.skip_reason);
-    cut(&mut finished.skip_reason, MESSAGE_BYTES_MAX);
+    replace_nul(&mut finished.skip_reason);
+    truncate(&mut finished.skip_reason, MESSAGE_BYTES_MAX);
     for check in &mut finished.checks {
         [
             &mut check.name,
@@ -89,33 +91,33 @@ fn clean(finished: &mut v1::TaskFinished) {
             &mut check.expected,
         ]
         .into_iter()
-        .for_each(without_nul);
+        .for_each(replace_nul);
     }
     finished
         .outputs
         .iter_mut()
-        .for_each(|output| without_nul(&mut output.code_version));
+        .for_each(|output| replace_nul(&mut output.code_version));
 }
 
-fn without_nul(text: &mut String) {
+fn replace_nul(text: &mut String) {
     if text.contains('\0') {
         *text = text.replace('\0', "\u{fffd}");
     }
 }
 
-/// A few words as a row can hold them; nothing of nothing.
-pub(super) fn short(text: &str, bytes_max: usize) -> Option<String> {
+/// Returns the text as a row can store it; `None` for an empty one.
+pub fn short_text(text: &str, bytes_max: usize) -> Option<String> {
     let mut text = text.to_owned();
-    without_nul(&mut text);
-    cut(&mut text, bytes_max);
+    replace_nul(&mut text);
+    truncate(&mut text, bytes_max);
     (!text.is_empty()).then_some(text)
 }
 
-pub(super) fn cut(text: &mut String, bytes_max: usize) {
+pub fn truncate(text: &mut String, bytes_max: usize) {
     text.truncate(text.floor_char_boundary(bytes_max));
 }
 
-fn outputs(outputs: &[v1::Output]) -> Result<(), Error> {
+fn check_outputs(outputs: &[pb::Output]) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
     for (index, output) in outputs.iter().enumerate() {
         let at = |field: &str| format!("outputs[{index}].{field}");
@@ -126,33 +128,35 @@ fn outputs(outputs: &[v1::Output]) -> Result<(), Error> {
             partition.map_err(|fault| Error::bad_field(at("partition_key"), fault.to_string()))?;
         }
         if !seen.insert(key.canonical()) {
-            let told =
-                format!("names {key} a second time; an attempt makes one version of an asset");
-            return Err(Error::bad_field(at("asset_key"), told));
+            let message =
+                format!("names {key} a second time; an attempt produces one version of an asset");
+            return Err(Error::bad_field(at("asset_key"), message));
         }
     }
     Ok(())
 }
 
-fn count_items(items: &v1::MappedItems) -> Result<(), Error> {
+fn check_items(items: &pb::MappedItems) -> Result<(), Error> {
     let (count, given) = (items.count as usize, items.items_json.len());
     if !items.uri.is_empty() {
-        let told = "is given, but items are taken from items_json alone; send them there";
-        return Err(Error::bad_field("items.uri", told));
+        let message = "is set, but items are read from items_json only; send them there";
+        return Err(Error::bad_field("items.uri", message));
     }
     if count != given {
-        let told = format!("is {count}, but items_json has {given} entries; give the same number");
-        return Err(Error::bad_field("items.count", told));
+        let message =
+            format!("is {count}, but items_json has {given} entries; send the same number");
+        return Err(Error::bad_field("items.count", message));
     }
     if count > MAPPED_ITEMS_PER_TASK_MAX {
-        let told = format!("is {count}; a task may name at most {MAPPED_ITEMS_PER_TASK_MAX} items");
-        return Err(Error::bad_field("items.count", told));
+        let message =
+            format!("is {count}; a task may name at most {MAPPED_ITEMS_PER_TASK_MAX} items");
+        return Err(Error::bad_field("items.count", message));
     }
     Ok(())
 }
 
-/// The outcome is one event of the ledger.
-fn size(finished: &v1::TaskFinished) -> Result<(), Error> {
+/// Checks that the outcome fits into one event of the ledger.
+fn check_size(finished: &pb::TaskFinished) -> Result<(), Error> {
     let (bytes, most) = (finished.encoded_len(), EVENT_BYTES_MAX - FRAME_BYTES_MAX);
     if bytes <= most {
         return Ok(());
@@ -191,41 +195,41 @@ fn size(finished: &v1::TaskFinished) -> Result<(), Error> {
         .into_iter()
         .max_by_key(|(_, bytes)| *bytes)
         .unwrap_or_default();
-    let told = format!(
-        "the outcome has {bytes} bytes and may have {most}; shorten {field}, which has {of_it} of them"
+    let message = format!(
+        "the outcome has {bytes} bytes, and {most} are allowed; shorten {field}, which has {of_it} of them"
     );
-    Err(Error::new(Reason::MessageTooLarge, told.clone()).and_bad_field(field, told))
+    Err(Error::new(Reason::MessageTooLarge, message.clone()).and_bad_field(field, message))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn output(asset_key: &str) -> v1::Output {
-        v1::Output {
+    fn output(asset_key: &str) -> pb::Output {
+        pb::Output {
             asset_key: asset_key.to_owned(),
             ..Default::default()
         }
     }
 
-    fn given() -> v1::TaskFinished {
-        v1::TaskFinished {
-            task: Some(v1::TaskRef::default()),
+    fn valid() -> pb::TaskFinished {
+        pb::TaskFinished {
+            task: Some(pb::TaskRef::default()),
             ..Default::default()
         }
     }
 
-    /// The field that is refused, or nothing.
-    fn refused(change: impl FnOnce(&mut v1::TaskFinished)) -> String {
-        let mut finished = given();
+    /// Returns the error message, or an empty text.
+    fn refused(change: impl FnOnce(&mut pb::TaskFinished)) -> String {
+        let mut finished = valid();
         change(&mut finished);
-        check(&mut finished)
+        check_outcome(&mut finished)
             .err()
             .map_or_else(String::new, |error| error.to_string())
     }
 
-    fn items(count: u32, given: usize) -> Option<v1::MappedItems> {
-        Some(v1::MappedItems {
+    fn items(count: u32, given: usize) -> Option<pb::MappedItems> {
+        Some(pb::MappedItems {
             count,
             items_json: vec!["1".to_owned(); given],
             uri: String::new(),
@@ -233,9 +237,9 @@ mod tests {
     }
 
     #[test]
-    fn what_nothing_can_be_made_of_is_refused_by_its_field() {
+    fn invalid_field_is_rejected_by_name() {
         let at = |seconds, nanos| Some(prost_types::Timestamp { seconds, nanos });
-        for (field, told) in [
+        for (field, error) in [
             ("task:", refused(|f| f.task = None)),
             ("worker_id:", refused(|f| f.worker_id = "me\0".to_owned())),
             (
@@ -255,7 +259,7 @@ mod tests {
             (
                 "outputs[0].partition_key:",
                 refused(|f| {
-                    f.outputs = vec![v1::Output {
+                    f.outputs = vec![pb::Output {
                         partition_key: "\0".to_owned(),
                         ..output("n/a")
                     }];
@@ -267,7 +271,7 @@ mod tests {
             (
                 "items.uri:",
                 refused(|f| {
-                    f.items = Some(v1::MappedItems {
+                    f.items = Some(pb::MappedItems {
                         count: 1,
                         uri: "gs://x".to_owned(),
                         ..Default::default()
@@ -277,36 +281,36 @@ mod tests {
             (
                 "checks:",
                 refused(|f| {
-                    f.checks = vec![v1::CheckResult::default(); CHECKS_PER_ATTEMPT_MAX + 1]
+                    f.checks = vec![pb::CheckResult::default(); CHECKS_PER_ATTEMPT_MAX + 1]
                 }),
             ),
             (
                 "the outcome has",
                 refused(|f| {
                     let metadata = [("k".to_owned(), "v".repeat(EVENT_BYTES_MAX))].into();
-                    f.outputs = vec![v1::Output {
+                    f.outputs = vec![pb::Output {
                         metadata,
                         ..output("n/a")
                     }];
                 }),
             ),
         ] {
-            assert!(told.starts_with(field), "{field} {told}");
+            assert!(error.starts_with(field), "{field} {error}");
         }
     }
 
     #[test]
-    fn an_error_is_never_lost_for_its_text() {
-        let error = v1::TaskError {
+    fn long_or_unprintable_error_text_is_shortened_not_rejected() {
+        let error = pb::TaskError {
             message: format!("a\0b{}", "é".repeat(MESSAGE_BYTES_MAX)),
             traceback: "x".repeat(1 << 20),
             ..Default::default()
         };
-        let mut finished = v1::TaskFinished {
+        let mut finished = pb::TaskFinished {
             error: Some(error),
-            ..given()
+            ..valid()
         };
-        check(&mut finished).unwrap();
+        check_outcome(&mut finished).unwrap();
         let error = finished.error.unwrap();
         assert!(
             error.message.starts_with("a\u{fffd}b") && error.message.len() <= MESSAGE_BYTES_MAX
@@ -315,13 +319,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_order_passes() {
+    fn valid_outcome_is_accepted() {
         let now = Some(prost_types::Timestamp {
             seconds: 1_800_000_000,
             nanos: 5,
         });
         assert_eq!(
-            refused(|f| (f.start_time, f.items) = (now, items(2, 2))),
+            refused(|f| {
+                f.start_time = now;
+                f.items = items(2, 2);
+            }),
             ""
         );
         assert_eq!(

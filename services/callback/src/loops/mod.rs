@@ -1,0 +1,4 @@
+//! Background work that the mesh repeats.
+
+pub(crate) mod health;
+pub(crate) mod sweep;

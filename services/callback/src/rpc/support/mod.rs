@@ -1,0 +1,4 @@
+//! Helpers that several RPCs share.
+
+pub(crate) mod presigned;
+pub(super) mod report;

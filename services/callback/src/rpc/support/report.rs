@@ -1,0 +1,35 @@
+//! Forwarding a start or an outcome and reading the verdict.
+
+use servo_mesh::Error;
+use servo_model::presign::CallbackPath;
+use servo_proto::v1 as pb;
+use servo_proto::v1::attempt_report::Report;
+
+use crate::rpc::Callback;
+
+/// Returns the verdict, or the error of a refusal.
+pub(in crate::rpc) async fn forward_report(
+    callback: &Callback,
+    path: &CallbackPath,
+    report: Report,
+    trace: Option<pb::TraceContext>,
+) -> Result<pb::AttemptVerdict, Error> {
+    let report = pb::AttemptReport {
+        tenant: path.tenant.to_string(),
+        workspace: path.workspace.to_string(),
+        event_id: String::new(),
+        report: Some(report),
+        trace,
+    };
+    let verdict = callback
+        .forward
+        .report(path.run, path.attempt, report)
+        .await?;
+    callback
+        .metrics
+        .note_report(path.verb.name(), verdict.acceptance());
+    match verdict.acceptance() {
+        pb::Acceptance::Refused => Err(Error::new(verdict.refusal(), verdict.message)),
+        _ => Ok(verdict),
+    }
+}

@@ -1,2 +1,0 @@
--- Called by Health: nobody need wait for us.
-DELETE FROM callback.instances WHERE address = $1
