@@ -1,5 +1,5 @@
 """Chooses the partitions of the selected assets for a run, like
-``services/planner/src/core/choose.rs``.
+``services/planner/src/core/partition_selection.rs``.
 
 The caller's partitions apply to every asset that they fit. The others follow through their
 mappings: first upwards, where an asset makes what its selected readers read, then downwards, where
