@@ -152,7 +152,7 @@ def test_all_faults_are_reported_with_file_and_line_and_nothing_is_written(tmp_p
         ("e.py:3", "it ends the program (exit code 3); do that only if __name__"),
         ("f.py:7", "io `f.io.<locals>.Io` cannot be imported"),
         ("f.py:11", "io `ghost.Io` cannot be imported: No module named 'ghost'"),
-        ("g.py:3", "the parameter `events` reads the source `default/events`, of which Servo stores nothing; give"),
+        ("g.py:3", "the parameter `events` reads the source `default/events`, which Servo does not store; give"),
     ]:
         assert any(place in line and part in line for line in lines), (place, answer.stderr)
     assert len(lines) == 9
@@ -218,7 +218,7 @@ def test_definitions_in_unimportable_files_are_faults(tmp_path: Path) -> None:
         ("servo.toml", b"[project]\n# \xe9\n", "servo.toml: 'utf-8' codec can't decode"),
         ("servo.toml", b"[projct]\nsource = 'x'\n", "servo.toml: `projct` is not known here; write a table [project]"),
         ("servo.toml", b"project = 5\n", "servo.toml: `project` is not known here; write a table [project]"),
-        ("requirements.txt", b"polars==1.0 # \xe9\n", "requirements.txt: is no UTF-8 text"),
+        ("requirements.txt", b"polars==1.0 # \xe9\n", "requirements.txt: is not UTF-8 text"),
         ("requirements.txt/x", b"", "requirements.txt cannot be read: Is a directory"),
         (
             "nul.py",
@@ -252,7 +252,7 @@ WRONG = [
     ("priority=2**40", "default/x8", "priority is 1099511627776; write a whole number from -2147483648 to 2147483647"),
     ("pool=None", "default/x9", "pool is None; write a text, or leave it out"),
     ("partitions='daily'", "default/x10", "partitions is 'daily'; write Daily(\"2026-01-01\"), Static("),
-    ("timeout=float('inf')", "default/x11", "timeout: `inf` is no length of time: write seconds, a timedelta, or a"),
+    ("timeout=float('inf')", "default/x11", "timeout: `inf` is not a duration: write seconds, a timedelta, or a"),
     ("checks=row_count(at_least=1)", "default/x12", "checks is one Check; write a list of checks"),
     ("secrets=Secret.env('KEY')", "default/x13", "secrets is one Secret; write a list of secrets"),
     ("quarantine='yes'", "default/x14", "quarantine is 'yes'; write True or False"),
@@ -269,9 +269,9 @@ WRONG = [
     (
         "retry_on='transiant'",
         "default/x24",
-        "retry_on holds `transiant`, which is no category; did you mean `transient`",
+        "retry_on holds `transiant`, which is not a category; did you mean `transient`",
     ),
-    ("retry_on=[int]", "default/x25", "retry_on holds the class int, which is no exception"),
+    ("retry_on=[int]", "default/x25", "retry_on holds the class int, which is not an exception"),
     ("deps={'x': In('default/fine', optional='no')}", "default/x26", "deps names `x`, which is no parameter"),
 ]
 

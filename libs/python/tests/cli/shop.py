@@ -43,7 +43,7 @@ class Shop:
         command = [SERVO, *words]
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
 
-    def well(self, *words: str) -> str:
+    def ok(self, *words: str) -> str:
         """The output of a command that must succeed."""
         done = self.servo(*words)
         assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
@@ -86,7 +86,7 @@ def plain_environment() -> dict[str, str]:
 def new_shop(folder: Path, environment: Mapping[str, str] | None = None) -> Shop:
     made = Shop(folder, environment or {})
     folder.mkdir(parents=True, exist_ok=True)
-    made.well("init")
+    made.ok("init")
     return made
 
 

@@ -45,7 +45,7 @@ def test_dev_deploys_on_save_and_cleans_up(tmp_path: Path, binaries: Path) -> No
     with dev(shop, binaries) as process:
         read_until(process, "deployed version 1")
         # Commands find the server without configuration.
-        assert "SUCCEEDED" in shop.well("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait")
+        assert "SUCCEEDED" in shop.ok("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait")
         shop.change('asset(namespace="shop", partitions=DAYS)', 'asset(namespace="shop", partitions=DAYS, pool="x")')
         shown = read_until(process, "deployed version 2")
         assert "src/shop/assets.py changed\n" in shown
@@ -88,14 +88,14 @@ def test_interrupted_task_continues_with_the_next_dev(tmp_path: Path, binaries: 
     (shop.folder / "src/stubborn.py").write_text(STUBBORN.format(begun=begun))
     with dev(shop, binaries) as process:
         read_until(process, "deployed version 1")
-        shop.well("run", "default/stubborn")
+        shop.ok("run", "default/stubborn")
         wait_until(begun.exists, "user code has begun")
     # The interrupted attempt was returned, which is not a failure, so the only allowed attempt
     # remains.
     with dev(shop, binaries) as process:
         read_until(process, "nothing changes")
         # The number may be 3, because the claim of an attempt can be lost when Postgres stops.
-        assert re.search(r"✓ default/stubborn .* at try [23]\b", shop.well("runs", "watch", "--timeout", "300"))
+        assert re.search(r"✓ default/stubborn .* at try [23]\b", shop.ok("runs", "watch", "--timeout", "300"))
 
 
 @pytest.mark.mesh

@@ -24,20 +24,20 @@ REVENUE = "shop/daily_revenue"
 @pytest.fixture(scope="module")
 def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     made = shop_on(mesh, "everyday", tmp_path_factory.mktemp("shop"))
-    made.well("deploy", "--yes")
+    made.ok("deploy", "--yes")
     with made.worker("--workspace", "everyday"):
         # Waits until the worker has run a task.
-        made.well("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
+        made.ok("run", "shop/raw_orders", "-p", "day=2025-03-05", "--wait")
         yield made
 
 
 def newest(shop: Shop) -> str:
-    runs = json.loads(shop.well("runs", "list", "--json", "--limit", "1"))
+    runs = json.loads(shop.ok("runs", "list", "--json", "--limit", "1"))
     return str(runs[0]["run_id"])
 
 
 def test_run_wait_prints_tasks_with_retries_rows_and_checks(shop: Shop) -> None:
-    told = shop.well("run", f"+{REVENUE}", "--partition", f"day={FLAKY_DAY}..{CALM_DAY}", "--follow", "--label", "a=b")
+    told = shop.ok("run", f"+{REVENUE}", "--partition", f"day={FLAKY_DAY}..{CALM_DAY}", "--follow", "--label", "a=b")
     lines = told.splitlines()
     assert "has 6 tasks" in lines[0]
     assert f"  ↻ shop/raw_orders[day=d:{FLAKY_DAY}]  ConnectionError: the till of {FLAKY_DAY} hung up" in told
@@ -48,29 +48,29 @@ def test_run_wait_prints_tasks_with_retries_rows_and_checks(shop: Shop) -> None:
     assert next(line for line in lines if "✓ shop/clean_orders" in line).endswith("3 checks passed")
     assert "SUCCEEDED" in lines[-1]
     assert "6 succeeded" in lines[-1]
-    table = json.loads(shop.well("assets", "preview", REVENUE, "--json"))
+    table = json.loads(shop.ok("assets", "preview", REVENUE, "--json"))
     assert sorted({row["day"] for row in table}) == [FLAKY_DAY, CALM_DAY]
     assert [row["product"] for row in table[:3]] == ["coffee", "cups", "tea"]
-    assert "coffee" in shop.well("assets", "preview", REVENUE, "--partitions", "1", "--rows", "1")
+    assert "coffee" in shop.ok("assets", "preview", REVENUE, "--partitions", "1", "--rows", "1")
 
 
 def test_failure_shows_its_line_and_can_be_retried_after_a_fix(shop: Shop) -> None:
     shop.change("FROM clean_orders GROUP BY", "FROM clean_order GROUP BY")
-    assert "the code changes, the definitions stay" in shop.well("deploy", "--yes")
+    assert "the code changes, the definitions stay" in shop.ok("deploy", "--yes")
     failed = shop.servo("run", f"+{REVENUE}", "--partition", f"day=d:{CALM_DAY}", "--wait")
     assert failed.returncode == 1
     assert "CatalogException" in failed.stdout
     run_id = newest(shop)
     line = 1 + next(at for at, text in enumerate(shop.code.read_text().splitlines()) if "database.sql(query)" in text)
-    for told in (failed.stdout, shop.well("runs", "show", run_id)):
+    for told in (failed.stdout, shop.ok("runs", "show", run_id)):
         assert f"    at src/shop/assets.py:{line}, called at src/shop/assets.py:" in told
         assert "    hint: correct the function" in told
         assert f"`servo runs retry {run_id}`\n" in told
     again = shop.servo("runs", "retry", run_id, "--same-code", "--wait", "--json")
     assert (again.returncode, json.loads(again.stdout)["state"]) == (1, "RUN_STATE_FAILED")
     shop.change("FROM clean_order GROUP BY", "FROM clean_orders GROUP BY")
-    shop.well("deploy", "--yes")
-    mended = shop.well("runs", "retry", run_id, "--wait")
+    shop.ok("deploy", "--yes")
+    mended = shop.ok("runs", "retry", run_id, "--wait")
     assert f"repeats 1 task of {run_id}" in mended
     assert f"✓ {REVENUE}[day=d:{CALM_DAY}]" in mended
     assert shop.servo("runs", "watch", run_id).returncode == 1
@@ -78,20 +78,18 @@ def test_failure_shows_its_line_and_can_be_retried_after_a_fix(shop: Shop) -> No
 
 
 def test_runs_list_show_and_logs(shop: Shop) -> None:
-    shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
     run_id = newest(shop)
-    assert shop.well("runs", "list", "--filter", "state = SUCCEEDED").splitlines()[1].startswith(run_id)
-    shown = json.loads(shop.well("runs", "show", "--json"))
+    assert shop.ok("runs", "list", "--filter", "state = SUCCEEDED").splitlines()[1].startswith(run_id)
+    shown = json.loads(shop.ok("runs", "show", "--json"))
     assert (shown["run"]["run_id"], len(shown["tasks"])) == (run_id, 3)
-    assert f"{REVENUE}[day=d:{CALM_DAY}]" in shop.well("runs", "show")
+    assert f"{REVENUE}[day=d:{CALM_DAY}]" in shop.ok("runs", "show")
     task = f"shop/raw_orders[day=d:{CALM_DAY}]"
-    assert "the tills wrote" in shop.well("runs", "logs", run_id, "--task", task)
-    [line] = shop.well("runs", "logs", "--json", "--lines", "1").splitlines()
+    assert "the tills wrote" in shop.ok("runs", "logs", run_id, "--task", task)
+    [line] = shop.ok("runs", "logs", "--json", "--lines", "1").splitlines()
     assert "the tills wrote" in json.loads(line)["text"]
-    assert "SUCCEEDED" in shop.well("runs", "explain")
-    assert json.loads(shop.well("runs", "explain", "--task", "shop/raw_orders", "--json"))[0]["task_key"].startswith(
-        task
-    )
+    assert "SUCCEEDED" in shop.ok("runs", "explain")
+    assert json.loads(shop.ok("runs", "explain", "--task", "shop/raw_orders", "--json"))[0]["task_key"].startswith(task)
 
 
 def test_skipped_task_shows_its_reason(shop: Shop) -> None:
@@ -99,16 +97,16 @@ def test_skipped_task_shows_its_reason(shop: Shop) -> None:
     shop.change("partitions=DAYS)\ndef daily_revenue", "partitions=DAYS, may_skip=True)\ndef daily_revenue")
     words = '"""What the shop took on a day, by product."""'
     shop.change(words, f'{words}\n    import servo\n\n    servo.skip("the shop was closed\\n(a holiday)")')
-    shop.well("deploy", "--yes")
-    followed = shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
-    for told in (followed, shop.well("runs", "show")):
+    shop.ok("deploy", "--yes")
+    followed = shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    for told in (followed, shop.ok("runs", "show")):
         assert f"- {REVENUE}[day=d:{CALM_DAY}]  skipped by user code: the shop was closed\n" in told
     shop.code.write_text(whole)
-    shop.well("deploy", "--yes")
+    shop.ok("deploy", "--yes")
 
 
 def test_terminal_shows_a_progress_bar(shop: Shop) -> None:
-    shop.well("run", f"+{REVENUE}", "-p", f"day={FLAKY_DAY}")
+    shop.ok("run", f"+{REVENUE}", "-p", f"day={FLAKY_DAY}")
     ours, theirs = pty.openpty()
     environment = {**plain_environment(), **shop.environment, "TERM": "xterm", "COLUMNS": "160"}
     with subprocess.Popen([SERVO, "runs", "watch"], env=environment, stdout=theirs, cwd=shop.folder) as process:
@@ -132,21 +130,21 @@ def _read(terminal: int) -> bytes:
 
 
 def test_assets_list_show_and_lineage(shop: Shop) -> None:
-    assert [row["asset_key"] for row in json.loads(shop.well("assets", "list", f"1+{REVENUE}", "--json"))] == [
+    assert [row["asset_key"] for row in json.loads(shop.ok("assets", "list", f"1+{REVENUE}", "--json"))] == [
         "shop/clean_orders",
         REVENUE,
     ]
-    assert "shop/raw_orders" in shop.well("assets", "list")
-    assert shop.well("assets", "lineage").splitlines() == [
+    assert "shop/raw_orders" in shop.ok("assets", "list")
+    assert shop.ok("assets", "lineage").splitlines() == [
         "shop/raw_orders",
         "  └ shop/clean_orders",
         f"    └ {REVENUE}",
     ]
-    shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
-    shown = shop.well("assets", "show", REVENUE)
+    shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    shown = shop.ok("assets", "show", REVENUE)
     assert "What the shop took on a day" in shown
     assert f"day=d:{CALM_DAY}  PROMOTED  3 rows" in shown
-    graph = json.loads(shop.well("assets", "lineage", "--json"))
+    graph = json.loads(shop.ok("assets", "lineage", "--json"))
     assert len(graph["edges"]) == 2
     for words in (["assets", "show", "shop/daily_revenu"], ["run", "+shop/daily_revenu", "-p", f"day={CALM_DAY}"]):
         unknown = shop.servo(*words)
@@ -156,26 +154,26 @@ def test_assets_list_show_and_lineage(shop: Shop) -> None:
 
 def test_flagged_run_names_its_failed_checks(shop: Shop) -> None:
     shop.change("== set(PRODUCTS)", "== 1 / 0")
-    shop.well("deploy", "--yes")
-    told = shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    shop.ok("deploy", "--yes")
+    told = shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
     why = "check sells_everything broke: ZeroDivisionError: division by zero"
     assert f"flagged by a check\n  ! {REVENUE}[day=d:{CALM_DAY}]  {why}\n" in told
     run_id = newest(shop)
-    failed = json.loads(shop.well("assets", "checks", REVENUE, "--run", run_id, "--failed", "--json"))
+    failed = json.loads(shop.ok("assets", "checks", REVENUE, "--run", run_id, "--failed", "--json"))
     assert [each["result"]["name"] for each in failed] == ["sells_everything"]
-    assert len(shop.well("assets", "checks", "--run", run_id, "--limit", "3").splitlines()) == 4
-    assert shop.well("assets", "checks", "shop/raw_orders", "--failed") == "no check found anything wrong\n"
+    assert len(shop.ok("assets", "checks", "--run", run_id, "--limit", "3").splitlines()) == 4
+    assert shop.ok("assets", "checks", "shop/raw_orders", "--failed") == "no check found anything wrong\n"
     assert shop.servo("assets", "checks", "shop/nothing").returncode == 3
     shop.change("== 1 / 0", "== set(PRODUCTS)")
-    shop.well("deploy", "--yes")
+    shop.ok("deploy", "--yes")
 
 
 def test_dry_run_shows_the_plan_and_starts_nothing(shop: Shop) -> None:
-    before = shop.well("runs", "list", "--json")
-    told = shop.well("run", f"+{REVENUE}", "-p", "latest:2", "--dry-run")
+    before = shop.ok("runs", "list", "--json")
+    told = shop.ok("run", f"+{REVENUE}", "-p", "latest:2", "--dry-run")
     assert told.splitlines()[0] == "6 tasks would run"
-    assert json.loads(shop.well("run", REVENUE, "-p", "latest", "--dry-run", "--json"))["task_count"] == 1
-    assert shop.well("runs", "list", "--json") == before
+    assert json.loads(shop.ok("run", REVENUE, "-p", "latest", "--dry-run", "--json"))["task_count"] == 1
+    assert shop.ok("runs", "list", "--json") == before
 
 
 def test_refusals_have_an_exit_code_and_a_remedy(shop: Shop) -> None:
@@ -211,20 +209,20 @@ def test_refusals_have_an_exit_code_and_a_remedy(shop: Shop) -> None:
 
 def test_waiting_run_can_be_explained_and_cancelled(mesh: Mesh, tmp_path: Path) -> None:
     shop = shop_on(mesh, "nobody", tmp_path)
-    shop.well("deploy", "--yes")
+    shop.ok("deploy", "--yes")
     assert shop.servo("runs", "show").returncode == 3
-    shop.well("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}")
+    shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}")
     waiting = shop.servo("runs", "watch", "--timeout", "0.5")
     assert (waiting.returncode, "has not ended within 0.5 s and goes on" in waiting.stderr) == (6, True)
     assert shop.servo("runs", "watch", "--timeout", "0.5", "--json").returncode == 6
-    assert "no connected worker serves its workspace" in shop.well("runs", "explain")
+    assert "no connected worker serves its workspace" in shop.ok("runs", "explain")
     assert shop.servo("doctor").returncode == 7
-    assert "CANCELLED" in shop.well("runs", "cancel", "last", "--wait")
+    assert "CANCELLED" in shop.ok("runs", "cancel", "last", "--wait")
     assert shop.servo("runs", "cancel", "last").returncode == 5
 
 
 def test_doctor_finds_no_problem(shop: Shop) -> None:
-    found = {each["what"]: each for each in json.loads(shop.well("doctor", "--json"))}
+    found = {each["what"]: each for each in json.loads(shop.ok("doctor", "--json"))}
     assert found["server"]["told"].startswith(shop.environment["SERVO_URL"])
     assert found["workers"]["remedy"] == ""
     assert shop.servo("doctor", SERVO_API_KEY="servo_wrong").returncode == 4

@@ -242,7 +242,7 @@ def test_init_prints_a_quoted_cd_command(tmp_path: Path) -> None:
 
 def test_init_creates_a_complete_project_once(tmp_path: Path) -> None:
     shop = new_shop(tmp_path / "shop")
-    built = json.loads(shop.well("build", "--json"))
+    built = json.loads(shop.ok("build", "--json"))
     assert (built["assets"], built["schedules"]) == (3, 0)
     again = shop.servo("init", "--json")
     assert (again.returncode, json.loads(again.stderr)["error"]["exit_code"]) == (5, 5)

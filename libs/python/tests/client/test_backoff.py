@@ -91,7 +91,7 @@ def test_addresses() -> None:
     assert Address("https://servo.example.com").target == "servo.example.com:7400"
     assert Address("https://[::1]:99/").target == "[::1]:99"
     for wrong in ("http://a:1", "a:1", "https://", "https://a/b"):
-        with pytest.raises(InvalidValue, match="is no address of a server"):
+        with pytest.raises(InvalidValue, match="is not the address of a server"):
             Address(wrong)
     with pytest.raises(InvalidValue, match="visible ASCII"):
         Address("https://a", api_key="a b")

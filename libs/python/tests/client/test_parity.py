@@ -42,9 +42,9 @@ def test_rust_client_has_every_method(repository: Path) -> None:
 @pytest.mark.mesh
 def test_sync_and_async_clients_report_the_same_run(mesh: Mesh, tmp_path: Path) -> None:
     shop = shop_on(mesh, "parity", tmp_path)
-    shop.well("deploy", "--yes")
+    shop.ok("deploy", "--yes")
     with shop.worker("--workspace", "parity"):
-        call_failed = json.loads(shop.well("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait", "--json"))
+        call_failed = json.loads(shop.ok("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait", "--json"))
     run_id, key = call_failed["run_id"], "shop/daily_revenue"
     wanted = Run(key, partitions=f"day=d:{CALM_DAY}")
 

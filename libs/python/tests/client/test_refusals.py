@@ -85,5 +85,5 @@ def test_timeout_after_retries_raises_the_reason_of_the_retries(
     scheduler.refuse = 1
     with pytest.raises(Unavailable, match=REFUSAL):
         ask(address)
-    with pytest.raises(TimedOut, match="no answer in time"):
+    with pytest.raises(TimedOut, match="no answer came in time"):
         ask(address)

@@ -56,7 +56,7 @@ def test_shape_decides_between_one_value_and_a_mapping(tmp_path: Path) -> None:
     # No existing partition is different from an unpartitioned asset, which a source would load.
     assert read(Shape.SEVERAL, []) == (True, {})
     assert read(Shape.ONE, [], optional=True) == (False, None)
-    with pytest.raises(InputMissing, match="`n/a` has no partition that goes with this one for the parameter `a`"):
+    with pytest.raises(InputMissing, match="`n/a` has no partition that matches this one for the parameter `a`"):
         read(Shape.ONE, [])
     assert read(Shape.WHOLE, []) == (False, "loaded")
 

@@ -82,7 +82,7 @@ def test_durations_are_parsed(given: Duration, seconds: float) -> None:
     "wrong", ["", "5", "5 minutes", "-3s", "1h,2m", True, None, math.inf, math.nan, 10**20, "99999999999d"]
 )
 def test_invalid_durations_are_refused(wrong: Duration) -> None:
-    with pytest.raises(InvalidValue, match="is no length of time"):
+    with pytest.raises(InvalidValue, match="is not a duration"):
         read_duration(wrong)
 
 
@@ -140,7 +140,7 @@ def test_text_is_not_split_into_letters(made: Callable[..., object], options: An
         (servo.check, {"phase": "late"}, 'phase is \'late\'; write "pre" or "post"'),
         (Retry, {"backoff": "expo"}, 'backoff is \'expo\'; write "exponential" or "linear" or "constant"'),
         (Retry, {"attempts": "3"}, "attempts is '3'; write a whole number"),
-        (Retry, {"delay": math.inf}, "delay: `inf` is no length of time: write seconds"),
+        (Retry, {"delay": math.inf}, "delay: `inf` is not a duration: write seconds"),
         (servo.schedule, {"cron": "* * * * *", "gap": "shft"}, 'gap is \'shft\'; write "shift" or "skip"'),
         (
             servo.schedule,
@@ -174,7 +174,7 @@ def test_text_is_not_split_into_letters(made: Callable[..., object], options: An
         (servo.Partitions, {}, "Partitions has no dimension; write Partitions(day="),
         (Resources, {"cpu": "2"}, "cpu is '2'; write a number such as 0.9"),
         (Resources, {"gpus": 0.5}, "gpus is 0.5; write a whole number"),
-        (Resources, {"memory": 1.5}, "`1.5` is no size: write bytes, or a text such as 512MiB"),
+        (Resources, {"memory": 1.5}, "`1.5` is not a size: write bytes, or a text such as 512MiB"),
         (Resources, {"memory": -1}, "memory is -1; write a whole number from 0 to"),
         (servo.Window, {"start": "-6"}, "start is '-6'; write a whole number"),
         (servo.LatestPartitions, {"count": -1}, "count is -1; write a whole number from 0 to"),
@@ -195,7 +195,7 @@ def test_wrong_values_are_explained(made: Callable[..., Any], options: Any, sent
 def test_resources_accept_units() -> None:
     resources = Resources(cpu=0.5, memory="512MiB")
     assert (resources.cpu_millicores, resources.memory_bytes) == (500, 536_870_912)
-    with pytest.raises(InvalidValue, match="is no size"):
+    with pytest.raises(InvalidValue, match="is not a size"):
         Resources(memory="lots")
 
 
@@ -208,7 +208,7 @@ def test_invalid_definitions_are_refused_at_their_line() -> None:
         asset(name="a", isolation=None)(lambda: None)  # type: ignore[call-overload]
     with pytest.raises(InvalidValue, match="are of several types"):
         servo.Static("a", 1)
-    with pytest.raises(InvalidValue, match="must answer a Run"):
+    with pytest.raises(InvalidValue, match="must return a Run"):
         schedule("0 6 * * *")(lambda: "everything")  # type: ignore[arg-type, return-value]
 
 
@@ -227,11 +227,11 @@ def _one_by_one() -> Any:
 @pytest.mark.parametrize(
     ("decorate", "function", "sentence"),
     [
-        (asset, _later, "`_later` is async, and nobody would await it; write a def that calls it with asyncio.run"),
+        (asset, _later, "`_later` is async and would never be awaited; write a def that calls it with asyncio.run"),
         (asset, _many_later, "`_many_later` is async"),
         (servo.check("a/b"), _later, "`_later` is async"),
-        (asset, _one_by_one, "@asset calls `_one_by_one`, which yields; answer a value, or say yields_items=True"),
-        (multi_asset(outputs=["a", "b"]), _one_by_one, "@multi_asset calls `_one_by_one`, which yields; answer a mapp"),
+        (asset, _one_by_one, "@asset calls `_one_by_one`, which yields; return a value, or set yields_items=True"),
+        (multi_asset(outputs=["a", "b"]), _one_by_one, "@multi_asset calls `_one_by_one`, which yields; return a mapp"),
     ],
 )
 def test_coroutines_and_generators_are_refused(decorate: Any, function: Any, sentence: str) -> None:

@@ -301,4 +301,4 @@ def test_missing_upstream_partition_reads_nothing() -> None:
     result = materialize([earlier], partition="day=d:2025-06-01", inputs={"default/sold": 5}, raise_on_error=False)
     (task,) = result.failed
     assert task.error
-    assert "`default/sold` has no partition that goes with this one" in task.error.message
+    assert "`default/sold` has no partition that matches this one" in task.error.message

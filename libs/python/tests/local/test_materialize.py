@@ -353,7 +353,7 @@ def test_items_are_json_and_may_be_yielded() -> None:
     def dates() -> Any:
         return ["a", date(2026, 1, 1)]
 
-    with pytest.raises(RunFailed, match=r"item 1 of `default/dates` is no JSON \(Object of type date"):
+    with pytest.raises(RunFailed, match=r"item 1 of `default/dates` is not JSON \(Object of type date"):
         materialize([dates])
 
 
@@ -544,7 +544,7 @@ def test_input_check_without_inputs_is_refused_with_location() -> None:
     def alone() -> int:
         raise AssertionError("must not run")
 
-    with pytest.raises(servo.ManifestInvalid, match=r"`row_count` looks at inputs .* reads none; make it phase post"):
+    with pytest.raises(servo.ManifestInvalid, match=r"`row_count` checks inputs .* has none; make it phase post"):
         materialize([alone])
 
 

@@ -167,7 +167,7 @@ def test_deps_must_be_parameters_and_assets() -> None:
         return orders
 
     wrong: list[tuple[Any, str]] = [
-        ({"order": "a/x"}, "deps names `order`, which is no parameter of the function; did you mean `orders`?"),
+        ({"order": "a/x"}, "deps names `order`, which is not a parameter of the function; did you mean `orders`?"),
         ({"orders": 5}, "5 names no asset"),
         ("a/orders", "deps is one text"),
         (["a/orders", "b/orders"], "the parameter `orders` may mean a/orders, b/orders; write deps={'orders': …}"),
@@ -186,7 +186,7 @@ def test_positional_only_parameters_are_refused() -> None:
         return orders
 
     ((_, sentence, _),) = faults(asset(orders), asset(clean))
-    assert sentence == "the parameter `orders` is given by its place alone; take the / out of the function"
+    assert sentence == "the parameter `orders` is positional-only; remove the / from the function"
 
 
 def test_single_value_is_accepted_as_a_list() -> None:
@@ -364,7 +364,7 @@ def test_unimportable_functions_are_refused() -> None:
     shadowed.function = lambda: None
     shadowed.function.__qualname__, shadowed.function.__module__ = "line_of", __name__
     sentences = [sentence for _, sentence, _ in faults(inside, shadowed, *hidden, importable=True)]
-    parts = ["is not at the top of its module", "means something else", "means something else"]
+    parts = ["is not at the top of its module", "refers to something else", "refers to something else"]
     assert [part in sentence for part, sentence in zip(parts, sentences, strict=True)] == [True] * 3
 
 

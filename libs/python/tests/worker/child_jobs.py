@@ -276,12 +276,12 @@ def job(function: str, **more: Any) -> dict[str, Any]:
     }
 
 
-def told_input(parameter: str, *versions: list[str], asset: str = "") -> dict[str, Any]:
+def input_of(parameter: str, *versions: list[str], asset: str = "") -> dict[str, Any]:
     asset_key = asset or f"default/{parameter}"
     return {"asset_key": asset_key, "parameter": parameter, "versions": list(versions), "mapped": False, "shape": 0}
 
 
-FILE = told_input("file", asset="default/files")
+FILE = input_of("file", asset="default/files")
 
 
 def with_child(folder: Path, use: Callable[[Child], Awaitable[T]]) -> T:

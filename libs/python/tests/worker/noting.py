@@ -34,7 +34,7 @@ def note_all(notes: Path) -> None:
         with (notes / name).open("a") as file:
             file.write(f"{line}\n")
 
-    begin, renew, take = Attempt.__init__, Attempt.renew, Reports._take
+    begin, renew, take = Attempt.__init__, Attempt.renew, Reports._handle_answer
 
     @wraps(begin)
     def noted_begin(attempt: Attempt, envelope: worker_pb2.TaskEnvelope, **more: Any) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from servo.worker.child import Child
 
-from .child_jobs import FILE, job, run, silent, take_into, told_input, with_child
+from .child_jobs import FILE, input_of, job, run, silent, take_into, with_child
 
 
 def test_output_and_usage_are_reported(folder: Path) -> None:
@@ -69,15 +69,15 @@ def test_skip_is_not_a_failure(folder: Path) -> None:
         ("leaving", "USER_CODE", "SystemExit", "3"),
         ("unsendable", "USER_CODE", "Odd", "odd"),
         ("strange_items", "USER_CODE", "InvalidValue", "not JSON serializable"),
-        ("ghost", "CONFIGURATION", "CodeMissing", "is no asset in this version"),
+        ("ghost", "CONFIGURATION", "CodeMissing", "is not an asset in this version"),
         ("reading", "INPUT", "InputMissing", "`default/fine` has no version for the parameter `fine`; materialize it"),
-        ("homeless", "CONFIGURATION", "BadFolder", "`` is no place to keep data: set output_base of dispatcher and"),
+        ("homeless", "CONFIGURATION", "BadFolder", "`` is not a folder for data: set output_base of dispatcher and"),
     ],
 )
 def test_failure_is_reported_and_the_child_continues(
     folder: Path, function: str, category: str, kind: str, part: str
 ) -> None:
-    inputs = [told_input("fine")] if function == "reading" else []
+    inputs = [input_of("fine")] if function == "reading" else []
 
     async def use(child: Child) -> tuple[dict[str, Any], str]:
         failed = await child.run(job(function, inputs=inputs), silent)

@@ -78,8 +78,11 @@ def test_unencodable_check_result_does_not_end_the_child(folder: Path) -> None:
     ("check", "part"),
     [
         (definition("odd"), "`odd` is of a kind that this worker does not know; install a newer"),
-        (definition("lost", code=code_check("ghost")), "`lost` is `work.ghost`, which is no function in this version"),
-        (definition("early", phase="pre", row_count=ROWS), "`early` looks at inputs (phase pre), and the asset reads"),
+        (
+            definition("lost", code=code_check("ghost")),
+            "`lost` is `work.ghost`, which is not a function",
+        ),
+        (definition("early", phase="pre", row_count=ROWS), "`early` checks inputs (phase pre), and the asset has"),
     ],
 )
 def test_unexecutable_check_fails_before_user_code(folder: Path, check: dict[str, Any], part: str) -> None:

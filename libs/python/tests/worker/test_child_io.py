@@ -11,21 +11,21 @@ from servo.data.commit import OutputIdentity, commit
 from servo.data.folders import open_folder
 from servo.worker.child import ChildDied
 
-from .child_jobs import CODE, job, run, told_input
+from .child_jobs import CODE, input_of, job, run
 
 
 def test_source_is_loaded_by_its_io(folder: Path) -> None:
     """The server names its partitions but no version."""
-    told = told_input("feed", ["day=d:2026-01-31", "", ""])
+    told = input_of("feed", ["day=d:2026-01-31", "", ""])
     assert run(folder, job("fed", inputs=[told]))[1] == [("STDOUT", "the feed of day=d:2026-01-31")]
-    assert run(folder, job("fed", inputs=[told_input("feed")], partition=""))[1] == [("STDOUT", "the feed of None")]
-    days = told_input("days", ["day=d:2026-01-30", "", ""], ["day=d:2026-01-31", "", ""], asset="default/feed")
+    assert run(folder, job("fed", inputs=[input_of("feed")], partition=""))[1] == [("STDOUT", "the feed of None")]
+    days = input_of("days", ["day=d:2026-01-30", "", ""], ["day=d:2026-01-31", "", ""], asset="default/feed")
     assert [line for _, line in run(folder, job("fed_by_days", inputs=[days]))[1]] == [
         "day=d:2026-01-30 -> the feed of day=d:2026-01-30",
         "day=d:2026-01-31 -> the feed of day=d:2026-01-31",
     ]
-    assert run(folder, job("framed", inputs=[told_input("table")]))[1] == [("STDOUT", "DataFrame [1]")]
-    (answer, _) = run(folder, job("unfed", inputs=[told_input("bare")]))
+    assert run(folder, job("framed", inputs=[input_of("table")]))[1] == [("STDOUT", "DataFrame [1]")]
+    (answer, _) = run(folder, job("unfed", inputs=[input_of("bare")]))
     assert answer["error"]["category"] == "INPUT"
 
 
@@ -41,7 +41,7 @@ def test_errors_of_a_user_io_are_user_code_errors(folder: Path) -> None:
     version = ["day=d:2026-01-31", "A", output["uri"].replace("/out/", "/kept/")]
     for given, line in [
         (job("denied"), 'raise PermissionError("the database says no")'),
-        (job("looking", inputs=[told_input("readable", version)]), 'raise PermissionError("nor may you look")'),
+        (job("looking", inputs=[input_of("readable", version)]), 'raise PermissionError("nor may you look")'),
     ]:
         error = run(folder, given)[0]["error"]
         assert (error["category"], error["type"], error["retriable"]) == ("USER_CODE", "PermissionError", False)
@@ -58,7 +58,7 @@ def test_storage_errors_are_not_user_code_errors(folder: Path) -> None:
 
 def test_partial_versions_of_a_mapped_asset_are_refused(folder: Path) -> None:
     version = ["", "A", f"file://{folder}/x/"]
-    answer, _ = run(folder, job("joined", inputs=[told_input("parsed", version)]))
+    answer, _ = run(folder, job("joined", inputs=[input_of("parsed", version)]))
     assert answer["error"]["category"] == "INPUT"
     assert "`default/parsed` is made once per item" in answer["error"]["message"]
 
@@ -71,7 +71,7 @@ def test_values_of_all_items_are_one_list(folder: Path, own: str, rest: str) -> 
         return [f"_map=i:{item}{rest}", str(item), made["uri"]]
 
     versions = [version(item) for item in (10, 0, 2)]
-    answer, lines = run(folder, job("joined", inputs=[told_input("parsed", *versions)], partition=own))
+    answer, lines = run(folder, job("joined", inputs=[input_of("parsed", *versions)], partition=own))
     assert (answer["outcome"], lines) == ("succeeded", [("STDOUT", "['made of 0', 'made of 2', 'made of 10']")])
 
 
@@ -85,7 +85,7 @@ def test_death_before_the_marker_leaves_no_output(folder: Path) -> None:
     marker = json.loads((folder / "out" / "_commit.json").read_bytes())
     assert (marker["materialization_id"], output["asset_key"], output["byte_size"]) == ("B", "default/stored", 1)
     version = ["day=d:2026-01-31", "B", output["uri"]]
-    answer, lines = run(folder, job("after", inputs=[told_input("stored", version)]))
+    answer, lines = run(folder, job("after", inputs=[input_of("stored", version)]))
     assert (answer["outcome"], answer["outputs"], lines) == ("succeeded", [], [("STDOUT", "got 2")])
     assert (answer["usage"]["read_bytes"], answer["usage"]["written_bytes"]) == (1, 0)
 

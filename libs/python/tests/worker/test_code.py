@@ -77,5 +77,5 @@ def test_archives_with_outside_paths_are_refused(tmp_path: Path, name: str) -> N
 
 
 def test_non_zip_archive_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadCode, match="is no zip"):
+    with pytest.raises(BadCode, match="is not a zip"):
         get(tmp_path, b"hello")

@@ -112,7 +112,7 @@ def test_concurrent_processes_create_one_environment(tmp_path: Path, no_index: P
 
 def test_failed_installation_shows_pips_output(tmp_path: Path) -> None:
     folder = code(tmp_path, "ghost", "ghost==9.9\n")
-    with pytest.raises(BadEnvironment, match=r"(?s)cannot be installed here; pip says:.*ghost==9\.9"):
+    with pytest.raises(BadEnvironment, match=r"(?s)cannot be installed here; pip reports:.*ghost==9\.9"):
         get(tmp_path, folder)
 
 

@@ -51,7 +51,7 @@ def test_secrets_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) 
         read(ref(path="MISSING"))
     with pytest.raises(SecretNotFound, match="variables have none"):
         read(ref(version="3"))
-    with pytest.raises(SecretNotFound, match="the secret `k` lies in vault, which this worker cannot read"):
+    with pytest.raises(SecretNotFound, match="the secret `k` is stored in vault, which this worker cannot read"):
         read(ref(provider="vault"))
 
 

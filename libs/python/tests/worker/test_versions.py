@@ -64,5 +64,5 @@ def test_two_versions_run_side_by_side(mesh: Mesh, tmp_path: Path, monkeypatch: 
         assert client.wait(third.run_id).state == state_pb2.RUN_STATE_FAILED
         (task,) = client.tasks(third.run_id)
     assert task.error.category == state_pb2.ERROR_CATEGORY_CONFIGURATION
-    assert "its requirements cannot be installed here; pip says:" in task.error.message
+    assert "its requirements cannot be installed here; pip reports:" in task.error.message
     assert "No matching distribution found for tiny==3.0" in task.error.message

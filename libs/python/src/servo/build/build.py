@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from servo.define.registry import listening
+from servo.define.registry import recording
 from servo.errors import InvalidValue
 from servo.manifest import canonical
 from servo.manifest.faults import Fault, ManifestInvalid
@@ -27,7 +27,7 @@ from .requirements import lock
 from .scan import import_all, importing, module_names
 from .settings import ProjectSettings
 from .unpackaged import Before, imported, unpackaged
-from .untracked import unspeakable, untracked
+from .untracked import unimportable, untracked
 
 # The name of the locked requirements in the archive, where a worker looks for them.
 REQUIREMENTS_NAME = "requirements.lock"
@@ -87,7 +87,7 @@ def build(folder: Path, *, code_version: str = "") -> Built:
         files = packaged(source, settings.exclude)
         requirements, faults = lock(folder / settings.requirements)
         contents = {name_of(source, file): file.read_bytes() for file in files}
-    faults += unspeakable(source, files)
+    faults += unimportable(source, files)
     zipped = archive({**contents, REQUIREMENTS_NAME: requirements.encode()})
     artifact = code_pb2.CodeArtifact(
         digest=hashlib.sha256(zipped).hexdigest(),
@@ -96,12 +96,12 @@ def build(folder: Path, *, code_version: str = "") -> Built:
     )
     with importing(source):
         before = Before.now()
-        with listening() as heard:
+        with recording() as recorded:
             modules, broken = import_all(source, settings.modules or module_names(source, files))
         own = [sys.modules[name] for name, _ in imported(source, before)]
         # Definitions of a module that failed to import have no name yet, so they cannot be judged.
         faults += [
-            *(broken or untracked(heard, [*modules, *own])),
+            *(broken or untracked(recorded, [*modules, *own])),
             *unpackaged(source, files, settings.exclude, before),
         ]
         chosen = modules if settings.modules else [*modules, *own]

@@ -29,7 +29,7 @@ def name_of(source: Path, path: Path) -> str:
     return path.relative_to(source).as_posix()
 
 
-def why_left_out(source: Path, file: Path, exclude: Sequence[str]) -> str:
+def why_excluded(source: Path, file: Path, exclude: Sequence[str]) -> str:
     """The part of its path that keeps a file out of the archive, and the remedy."""
     inside = [path for path in (file, *file.parents) if path.is_relative_to(source) and path != source]
     reasons = (_reason(source, path, exclude) for path in reversed(inside))
@@ -57,13 +57,13 @@ def _reason(source: Path, path: Path, exclude: Sequence[str]) -> str:
     if path.name.startswith("."):
         return f"{name} is hidden; give it a name without the dot"
     for pattern in _NEVER:
-        if _fits(pattern, path, name):
+        if _matches(pattern, path, name):
             return f"{name} is left out like everything called {pattern}; give it another name"
     for pattern in exclude:
-        if _fits(pattern, path, name):
+        if _matches(pattern, path, name):
             return f"{name} is left out by {pattern!r} in project.exclude of servo.toml; take that away"
     return ""
 
 
-def _fits(pattern: str, path: Path, name: str) -> bool:
+def _matches(pattern: str, path: Path, name: str) -> bool:
     return fnmatch(path.name, pattern) or fnmatch(name, pattern)

@@ -25,7 +25,7 @@ def lock(file: Path) -> tuple[str, list[Fault]]:
     try:
         text = file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return "", [Fault("requirements", f"is no UTF-8 text ({error}); save it as such", file.name)]
+        return "", [Fault("requirements", f"is not UTF-8 text ({error}); save it as such", file.name)]
     for number, line in _lines(text):
         found = _PINNED.fullmatch(line)
         location = Location(str(file), number)
@@ -36,7 +36,7 @@ def lock(file: Path) -> tuple[str, list[Fault]]:
         name = re.sub(r"[-_.]+", "-", found["name"]).lower()
         text = " ".join(line.split())
         if locked.setdefault(f"{name}{found['marker'] or ''}", text) != text:
-            faults.append(Fault("requirements", "appears twice with different words; keep one", line, location))
+            faults.append(Fault("requirements", "appears twice with different text; keep one", line, location))
     return "".join(f"{locked[key]}\n" for key in sorted(locked)), faults
 
 

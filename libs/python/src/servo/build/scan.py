@@ -22,7 +22,7 @@ from .imports import imports, module_name
 _MENTIONS = re.compile(rb"^\s*(from|import)\b.*\bservo\b", re.MULTILINE)
 _STDOUT, _STDERR = 1, 2
 # Never re-imported, even if the project has files with these names.
-_NEVER_ANEW = sys.stdlib_module_names | {"servo"}
+_NEVER_REIMPORTED = sys.stdlib_module_names | {"servo"}
 
 
 def module_names(source: Path, files: Sequence[Path]) -> list[str]:
@@ -38,8 +38,8 @@ def importing(source: Path) -> Iterator[None]:
     stdout carries the command's result. Restores everything afterwards.
     """
     # All files, not only the packaged ones, because imports find the others as well.
-    tops = {path.name.removesuffix(".py") for path in source.iterdir()} - _NEVER_ANEW
-    before = _take_out(tops)
+    tops = {path.name.removesuffix(".py") for path in source.iterdir()} - _NEVER_REIMPORTED
+    before = _remove_modules(tops)
     wrote_bytecode = not sys.dont_write_bytecode
     # Bytecode is compared by modification times in seconds, so a second save within one second
     # would load stale code.
@@ -52,7 +52,7 @@ def importing(source: Path) -> Iterator[None]:
     finally:
         sys.path.remove(str(source))
         sys.dont_write_bytecode = not wrote_bytecode
-        _take_out(tops)
+        _remove_modules(tops)
         sys.modules.update(before)
 
 
@@ -88,7 +88,7 @@ def _stdout_is_stderr() -> Iterator[None]:
         os.close(kept)
 
 
-def _take_out(tops: set[str]) -> dict[str, ModuleType]:
+def _remove_modules(tops: set[str]) -> dict[str, ModuleType]:
     names = [name for name in sys.modules if name.partition(".")[0] in tops]
     return {name: sys.modules.pop(name) for name in names}
 

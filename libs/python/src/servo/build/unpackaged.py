@@ -10,7 +10,7 @@ from pathlib import Path
 from servo.define.location import Location
 from servo.manifest.faults import Fault
 
-from .files import why_left_out
+from .files import why_excluded
 from .imports import imports
 
 
@@ -35,7 +35,7 @@ def unpackaged(source: Path, files: Sequence[Path], exclude: Sequence[str], befo
     return [
         Fault(
             "modules",
-            f"is imported but not packaged: {why_left_out(source, missing[name], exclude)}",
+            f"is imported but not packaged: {why_excluded(source, missing[name], exclude)}",
             name,
             _place(source, files, name),
         )

@@ -18,19 +18,19 @@ from .imports import module_name
 _DECORATORS = frozenset({"asset", "multi_asset", "check", "schedule", "sensor"})
 
 
-def untracked(heard: Sequence[object], modules: Iterable[ModuleType]) -> list[Fault]:
+def untracked(recorded: Sequence[object], modules: Iterable[ModuleType]) -> list[Fault]:
     """A fault for every definition that is not a module-level name."""
     kept = {id(value) for module in modules for value in list(vars(module).values()) if isinstance(value, KINDS)}
-    return [_fault(each) for each in heard if id(each) not in kept]
+    return [_fault(each) for each in recorded if id(each) not in kept]
 
 
-def unspeakable(source: Path, files: Sequence[Path]) -> list[Fault]:
+def unimportable(source: Path, files: Sequence[Path]) -> list[Fault]:
     """A fault for every definition in a file whose name is not importable; scripts without definitions are ignored."""
     named = [file for file in files if file.suffix == ".py" and module_name(source, file) is None]
     return [
         Fault(
             "modules",
-            "stands in a file that no import can name; call the file and its folders by letters, digits and _",
+            "is in a file that cannot be imported; name the file and its folders with letters, digits and _",
             name,
             Location(str(file), line),
         )
@@ -42,7 +42,7 @@ def unspeakable(source: Path, files: Sequence[Path]) -> list[Fault]:
 def _fault(definition: Any) -> Fault:
     subject = str(definition.key) if isinstance(definition, Asset) else _name(definition)
     sentence = (
-        "no name at the top of a module means it in the end, and a worker would look there; give it one of its own, "
+        "it has no module-level name, by which a worker would import it; give it one, "
         "globals()[name] = … where a loop makes several"
     )
     return Fault("modules", sentence, subject, definition.location)

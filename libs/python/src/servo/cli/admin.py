@@ -11,19 +11,19 @@ from . import show
 from .commands import Argument, Group, Option
 from .run import Comment
 from .runs import Limit
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson
 
 WorkerId = Annotated[str, Argument(help="The worker's id, as `servo admin workers` shows it.")]
 PauseId = Annotated[str, Argument(help="The pause's id, as `servo admin pauses` shows it.")]
-OnlyPool = Annotated[str, Option("--pool", help="Only what takes slots from this pool.")]
+OnlyPool = Annotated[str, Option("--pool", help="Only tasks that use this pool.")]
 WholeTenant = Annotated[bool, Option("--all-workspaces", help="The whole tenant, not only the workspace.")]
 
 admin_app = Group()
 
 
 @admin_app.add("workers")
-@connected
+@with_server
 def workers_command(server: Server, as_json: AsJson = False) -> None:
     """List the tenant's workers and their load."""
     from servo.v1 import worker_pb2
@@ -47,7 +47,7 @@ def workers_command(server: Server, as_json: AsJson = False) -> None:
 
 
 @admin_app.add("drain")
-@connected
+@with_server
 def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
     """Let a worker finish its attempts and give it nothing new."""
     from servo.v1 import dispatcher_pb2
@@ -55,11 +55,11 @@ def drain_command(server: Server, worker: WorkerId, comment: Comment = "", as_js
     request = dispatcher_pb2.DrainWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
     with server.client() as client:
         answer = client.dispatcher.DrainWorker(request)
-    return show.print_message(answer) if as_json else click.echo(f"{worker} takes nothing new")
+    return show.print_message(answer) if as_json else click.echo(f"{worker} gets no new tasks")
 
 
 @admin_app.add("kill")
-@connected
+@with_server
 def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_json: AsJson = False) -> None:
     """Disconnect a worker; its tasks are given to other workers."""
     from servo.v1 import dispatcher_pb2
@@ -71,7 +71,7 @@ def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_jso
 
 
 @admin_app.add("pause")
-@connected
+@with_server
 def pause_command(
     server: Server,
     pool: OnlyPool = "",
@@ -89,11 +89,11 @@ def pause_command(
         answer = client.dispatcher.PauseDispatch(request)
     if as_json:
         return show.print_message(answer)
-    return click.echo(f"paused; `servo admin resume {answer.pause.pause_id}` goes on")
+    return click.echo(f"paused; `servo admin resume {answer.pause.pause_id}` continues")
 
 
 @admin_app.add("pauses")
-@connected
+@with_server
 def pauses_command(server: Server, as_json: AsJson = False) -> None:
     """List pauses, with author and reason."""
     from servo.client.pages import pages
@@ -118,7 +118,7 @@ def pauses_command(server: Server, as_json: AsJson = False) -> None:
 
 
 @admin_app.add("resume")
-@connected
+@with_server
 def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_json: AsJson = False) -> None:
     """End a pause."""
     from servo.v1 import dispatcher_pb2
@@ -130,7 +130,7 @@ def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_jso
 
 
 @admin_app.add("deployments")
-@connected
+@with_server
 def deployments_command(server: Server, limit: Limit = 20, as_json: AsJson = False) -> None:
     """List the deployments of the workspace, newest first."""
     from servo.client.pages import pages

@@ -9,7 +9,7 @@ import click
 
 from . import show
 from .commands import Argument, Group, Option
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ assets_app = Group()
 
 
 @assets_app.add("list")
-@connected
+@with_server
 def list_command(
     server: Server,
     selection: Selection = None,
@@ -49,7 +49,7 @@ def list_command(
 
 
 @assets_app.add("show")
-@connected
+@with_server
 def show_command(server: Server, key: Key, versions: Versions = 5, as_json: AsJson = False) -> None:
     """Show one asset: its dependencies and readers, its settings, its newest data."""
     with server.client() as client:
@@ -68,7 +68,7 @@ def show_command(server: Server, key: Key, versions: Versions = 5, as_json: AsJs
 
 
 @assets_app.add("lineage")
-@connected
+@with_server
 def lineage_command(server: Server, selection: Selection = None, as_json: AsJson = False) -> None:
     """Show the graph around assets; each asset's readers are listed below it."""
     with server.client() as client:
@@ -81,7 +81,7 @@ def lineage_command(server: Server, selection: Selection = None, as_json: AsJson
 
 
 @assets_app.add("preview")
-@connected
+@with_server
 def preview_command(
     server: Server, key: Key, partitions: Partitions = 10, rows: Rows = 50, as_json: AsJson = False
 ) -> None:
@@ -97,7 +97,7 @@ def preview_command(
 
 
 @assets_app.add("checks")
-@connected
+@with_server
 def checks_command(
     server: Server,
     key: Checked = "",

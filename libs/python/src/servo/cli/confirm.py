@@ -14,7 +14,7 @@ from .exit_codes import STOPPED
 def confirm(question: str) -> None:
     """Exits unless the user agrees. Asks on stderr, because a program may read stdout."""
     if not sys.stdin.isatty():
-        raise InvalidValue("nobody is there to be asked; give --yes to do it without a question")
+        raise InvalidValue("stdin is not a terminal, so there is nobody to confirm; give --yes")
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort:

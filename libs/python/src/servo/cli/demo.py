@@ -54,7 +54,7 @@ def demo_command(folder: OwnFolder = Path(".servo/demo"), as_json: AsJson = Fals
     say("starting a private Postgres and all services")
     try:
         with running(folder / "server", workspace) as mesh:
-            say(f"  {mesh.url} answers; its logs are in {mesh.logs}")
+            say(f"  {mesh.url} is running; its logs are in {mesh.logs}")
             with working(mesh, folder / "worker", slots=2):
                 servo(mesh, "deploy", "--yes")
                 servo(mesh, "run", f"+{_ASSET}", "--partition", "latest:4", "--wait")

@@ -10,7 +10,7 @@ import click
 from .build import CodeVersion, Folder, build_project
 from .commands import Option
 from .confirm import confirm
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson, counted, print_message
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ DryRun = Annotated[bool, Option(help="Only show what would change.")]
 Comment = Annotated[str, Option(help="Why, for the record.")]
 
 
-@connected
+@with_server
 def deploy_command(
     server: Server,
     folder: Folder = Path(),
@@ -75,7 +75,7 @@ def print_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: b
     }
     by_code = 0
     for change in diff.changes:
-        if new_code and _is_code_alone(change, archive):
+        if new_code and _is_only_code(change, archive):
             by_code += 1
             continue
         fields = ", ".join(field.path for field in change.fields)
@@ -91,7 +91,7 @@ def print_diff(diff: deployment_pb2.DeploymentDiff, archive: str, *, new_code: b
         click.echo(f"  {held} data of other code", err=err)
 
 
-def _is_code_alone(change: deployment_pb2.DefinitionChange, archive: str) -> bool:
+def _is_only_code(change: deployment_pb2.DefinitionChange, archive: str) -> bool:
     """Whether only the code version changed. All assets then change alike, because the archive's
     digest is the default version, so one line covers them.
     """

@@ -53,7 +53,7 @@ def dev_command(
         if not as_json:
             click.echo("starting the server: a private Postgres and all services (seconds, the first time a few more)")
         with running(own, workspace) as mesh, _announced(mesh, own / DEV_FILE, announce):
-            _tell(mesh, as_json)
+            _print_event(mesh, as_json)
             with nullcontext() if no_worker else working(mesh, own / "worker", slots=slots) as worker:
                 _Deployments(folder, mesh, worker, as_json).keep(stop)
     except (MeshFailed, WorkerFailed) as error:
@@ -97,7 +97,7 @@ class _Deployments:
             # Waits until files stop changing, because several are often saved together.
             if now == before and now != deployed:
                 files = [str(Path(each).relative_to(self._folder)) for each in changed(deployed, now)]
-                self._say(f"\n{', '.join(files[:3])}{' and more' if len(files) > 3 else ''} changed")
+                self._print(f"\n{', '.join(files[:3])}{' and more' if len(files) > 3 else ''} changed")
                 self._deploy()
                 deployed = now
             before = now
@@ -110,14 +110,14 @@ class _Deployments:
         command += ["--json"] if self._as_json else []
         started = process.start(command, environment=self._mesh.environment, stdout=sys.stdout, stderr=sys.stderr)
         if started.wait() != 0:
-            self._say("not deployed; correct it and save, the deployment before stays")
+            self._print("not deployed; correct it and save, the deployment before stays")
 
-    def _say(self, text: str) -> None:
+    def _print(self, text: str) -> None:
         if not self._as_json:
             click.echo(text)
 
 
-def _tell(mesh: Mesh, as_json: bool) -> None:
+def _print_event(mesh: Mesh, as_json: bool) -> None:
     if as_json:
         return show.print_json(mesh.facts)
     click.echo(f"  API        {mesh.url}  tenant {mesh.tenant}, workspace {mesh.workspace}")

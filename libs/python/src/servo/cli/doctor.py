@@ -14,7 +14,7 @@ import click
 
 from . import show
 from .exit_codes import NOT_FOUND, WRONG_USE, exit_code
-from .server import ApiKey, CaFile, ServerName, Tenant, TokenFile, Url, Workspace, dev_server, named
+from .server import ApiKey, CaFile, ServerName, Tenant, TokenFile, Url, Workspace, dev_server, resolve_server
 from .show import AsJson
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def doctor_command(
     given |= {"ca_file": ca_file, "server_name": server_name}
     if url or dev_server(Path.cwd()):
         try:
-            found += _server_findings(named(given))
+            found += _server_findings(resolve_server(given))
         except ServoError as error:
             found.append(Finding("server", str(error), "correct what it names", exit_code(error)))
     else:
@@ -95,7 +95,7 @@ def _binary() -> Finding:
     try:
         return Finding("binary", str(standalone()))
     except NoBinary as error:
-        return Finding("binary", "there is none to start with `servo dev`", str(error).partition(": ")[2])
+        return Finding("binary", "none is installed for `servo dev` to start", str(error).partition(": ")[2])
 
 
 def _postgres() -> Finding:
@@ -108,7 +108,7 @@ def _postgres() -> Finding:
     if shutil.which("postgres"):
         return Finding("postgres", f"{shutil.which('postgres')}")
     remedy = f"install {_POSTGRES_MAJOR_MIN} or newer (Debian: `apt-get install postgresql`), or set SERVO_DATABASE_URL"
-    return Finding("postgres", "there is none to start with `servo dev`", remedy)
+    return Finding("postgres", "none is installed for `servo dev` to start", remedy)
 
 
 def _server_findings(server: Server) -> Iterator[Finding]:

@@ -61,9 +61,7 @@ def _remedy(error: ServoError) -> str:
     from servo.client import errors
 
     if getattr(error, "reason", "") == "PARTITION_INVALID":
-        return (
-            "\n  --partition latest means the newest, --partition day=2026-01-01..2026-01-31 a stretch, all means all"
-        )
+        return "\n  --partition latest means the newest, --partition day=2026-01-01..2026-01-31 a range, all means all"
     match error:
         case errors.Unavailable() if "CERTIFICATE_VERIFY_FAILED" in str(error):
             return "\n  its certificate is of an authority that is not known here: name that in SERVO_CA_FILE"

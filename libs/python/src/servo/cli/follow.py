@@ -29,21 +29,21 @@ _ACTIVE = ("QUEUED", "DISPATCHED", "RUNNING")
 
 def follow(client: Client, run_id: str, *, timeout: float | None = None, logs: bool = False) -> run_pb2.Run:
     """Prints the progress of a run until it ends."""
-    story = _RunView(client, run_id, progress_display())
-    with story.progress_display.open():
-        telling = threading.Thread(target=story.print_logs, daemon=True)
+    view = _RunView(client, run_id, progress_display())
+    with view.progress_display.open():
+        log_printer = threading.Thread(target=view.print_logs, daemon=True)
         if logs:
-            telling.start()
+            log_printer.start()
         try:
             for change in client.watch(run_id, timeout=timeout):
-                story.tell(change)
+                view.print_change(change)
             if logs:
-                telling.join(_FINAL_LOGS_SECONDS)
-            story.printed = True
+                log_printer.join(_FINAL_LOGS_SECONDS)
+            view.finished = True
         except KeyboardInterrupt:
-            story.printed = True
-            story.progress_display.line(
-                f"the run goes on: `servo runs watch {run_id}` shows it, `servo runs cancel {run_id}` ends it"
+            view.finished = True
+            view.progress_display.line(
+                f"the run continues: `servo runs watch {run_id}` shows it, `servo runs cancel {run_id}` ends it"
             )
             raise click.exceptions.Exit(STOPPED) from None
     run = client.run(run_id)
@@ -62,7 +62,7 @@ def waiting(run_id: str, timeout: float | None) -> Iterator[None]:
         if timeout is None:
             raise
         raise OutOfTime(
-            f"{run_id} has not ended within {timeout:g} s and goes on; `servo runs watch {run_id}` shows it"
+            f"{run_id} has not ended within {timeout:g} s and continues; `servo runs watch {run_id}` shows it"
         ) from error
 
 
@@ -109,12 +109,12 @@ class _RunView:
         self._tasks: dict[str, tuple[str, str, int]] = {}
         self._many = False
         # Set when the remaining logs are no longer awaited.
-        self.printed = False
+        self.finished = False
 
-    def tell(self, change: scheduler_runs_pb2.WatchRunResponse) -> None:
+    def print_change(self, change: scheduler_runs_pb2.WatchRunResponse) -> None:
         if change.HasField("run") and change.run.tasks.total > _PRINTED_MAX and not self._many:
             self._many = True
-            self.progress_display.line(f"  more than {_PRINTED_MAX} tasks: only what goes wrong is told one by one")
+            self.progress_display.line(f"  more than {_PRINTED_MAX} tasks: only failures are printed")
         for task in change.tasks:
             now = (show.task_name(task.task_key), show.task_state(task), task.attempt)
             before = self._tasks.get(task.task_id)
@@ -160,7 +160,7 @@ class _RunView:
                 self.progress_display.line(f"    {name} | {line.text}")
         # The run itself is followed by its changes, so failing logs are not a reason to stop.
         except (ServoError, ValueError) as error:
-            if not self.printed:
+            if not self.finished:
                 self.progress_display.line(f"    no logs: {error}", "yellow")
 
 
@@ -173,5 +173,5 @@ def _error_text(task: run_pb2.Task) -> str:
 def check_text(checks: Sequence[quality_pb2.CheckResult]) -> list[str]:
     """Counts the checks that passed and names those that failed."""
     passed = [each.name for each in checks if each.passed]
-    words = [f"check {passed[0]} passed" if len(passed) == 1 else f"{len(passed)} checks passed"] if passed else []
-    return [*words, *(check_results.describe(each) for each in checks if not each.passed)]
+    parts = [f"check {passed[0]} passed" if len(passed) == 1 else f"{len(passed)} checks passed"] if passed else []
+    return [*parts, *(check_results.describe(each) for each in checks if not each.passed)]

@@ -13,14 +13,14 @@ from .commands import Argument
 from .exit_codes import AlreadyThere
 from .show import AsJson
 
-NewFolder = Annotated[Path, Argument(help="Where the project goes; it is made if it is not there.")]
+NewFolder = Annotated[Path, Argument(help="The project's folder; created if it does not exist.")]
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "template"
 # Package builders leave out files that begin with a dot.
 _RENAMED = {"gitignore": ".gitignore"}
 _NEXT = """
   cd {folder}{install}
-  servo dev                                                      # in a terminal of its own
+  servo dev                                                      # in its own terminal
   servo run '+shop/daily_revenue' --partition latest:3 --wait    # in another
   servo assets preview shop/daily_revenue"""
 
@@ -30,7 +30,7 @@ def init_command(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
     files = template_files()
     there = [name for name in files if (folder / name).exists()]
     if there:
-        raise AlreadyThere(f"{folder / there[0]} is there already: name another folder, `servo init FOLDER`")
+        raise AlreadyThere(f"{folder / there[0]} already exists: name another folder, `servo init FOLDER`")
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,7 +33,7 @@ COMMANDS = {
     "admin": "Operate: workers, pauses, deployments.",
     "worker": "Take tasks and run them, until SIGTERM or Ctrl-C.",
     "demo": "Show it all: start a server, deploy and run the example project, print its table, stop.",
-    "doctor": "Look whether everything is there that Servo needs, and say what to do about the rest.",
+    "doctor": "Check that everything Servo needs is available, and say how to fix the rest.",
 }
 _OPTIONS = {
     "--version": "Show the version and exit.",

@@ -14,7 +14,7 @@ from servo.errors import InvalidValue
 if TYPE_CHECKING:
     from servo.define.run import PartitionChoice, Slice
 
-HELP = "day=2026-01-31, day=2026-01-01..2026-01-31, latest, latest:7, all, or a canonical key; may be given again."
+HELP = "day=2026-01-31, day=2026-01-01..2026-01-31, latest, latest:7, all, or a canonical key; may be repeated."
 _CANONICAL = re.compile(r"[a-z_][a-z0-9_]*=[sibdt]:.*")
 _REMEDY = "write dimension=value, dimension=first..last, latest, latest:COUNT or all"
 
@@ -51,13 +51,9 @@ def _joined(name: str, before: Slice | None, value: str) -> Slice:
 
     start, dots, end = value.partition("..")
     if dots and before:
-        raise InvalidValue(
-            f"--partition names `{name}` twice, and once as a stretch: give either values or one stretch"
-        )
+        raise InvalidValue(f"--partition names `{name}` twice, and once as a range: give either values or one range")
     if dots:
         return Slice(start=start, end=end)
     if before and not before.values:
-        raise InvalidValue(
-            f"--partition names `{name}` twice, and once as a stretch: give either values or one stretch"
-        )
+        raise InvalidValue(f"--partition names `{name}` twice, and once as a range: give either values or one range")
     return Slice(values=(*(before.values if before else ()), value))

@@ -11,7 +11,7 @@ from . import show
 from .assets import Key, Selection
 from .commands import Argument, Group, Option
 from .runs import Limit
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ partitions_app = Group()
 
 
 @partitions_app.add("list")
-@connected
+@with_server
 def list_command(
     server: Server,
     key: Key,
@@ -48,7 +48,7 @@ def list_command(
 
 
 @partitions_app.add("summary")
-@connected
+@with_server
 def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
     """Count the partitions of an asset by state."""
     from servo.model.asset_key import AssetKey
@@ -71,7 +71,7 @@ def summary_command(server: Server, key: Key, as_json: AsJson = False) -> None:
 
 
 @partitions_app.add("stale")
-@connected
+@with_server
 def stale_command(server: Server, selection: Selection = None, limit: Limit = 100, as_json: AsJson = False) -> None:
     """List partitions that were made from outdated inputs or code, and why."""
     from servo.client.pages import pages
@@ -84,11 +84,11 @@ def stale_command(server: Server, selection: Selection = None, limit: Limit = 10
         found = list(islice(pages(client.scheduler.ListStalePartitions, request), limit))
     if as_json:
         return show.print_list(found)
-    return _show_all(found) if found else click.echo("everything that was made is made from what is current")
+    return _show_all(found) if found else click.echo("no partition is stale")
 
 
 @partitions_app.add("values")
-@connected
+@with_server
 def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson = False) -> None:
     """The values of a dynamic set of partitions, in the order they were added."""
     from servo.client.pages import pages
@@ -109,7 +109,7 @@ def values_command(server: Server, partition_set: PartitionSet, as_json: AsJson 
 
 
 @partitions_app.add("add")
-@connected
+@with_server
 def add_command(server: Server, partition_set: PartitionSet, values: Values, as_json: AsJson = False) -> None:
     """Add values to a dynamic set of partitions; existing values stay."""
     from servo.v1 import planner_pb2
@@ -123,7 +123,7 @@ def add_command(server: Server, partition_set: PartitionSet, values: Values, as_
 
 
 @partitions_app.add("remove")
-@connected
+@with_server
 def remove_command(server: Server, partition_set: PartitionSet, values: Values, as_json: AsJson = False) -> None:
     """Remove values from a dynamic set of partitions; their data stays."""
     from servo.v1 import planner_pb2

@@ -11,7 +11,7 @@ from . import show
 from .commands import Argument, Group
 from .run import Comment
 from .runs import Limit
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson
 
 Version = Annotated[str, Argument(help="The version's id, as `servo quarantine list` shows it.")]
@@ -20,7 +20,7 @@ quarantine_app = Group()
 
 
 @quarantine_app.add("list")
-@connected
+@with_server
 def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) -> None:
     """List versions that are in quarantine because a critical check failed."""
     with server.client() as client:
@@ -43,14 +43,14 @@ def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) ->
 
 
 @quarantine_app.add("approve")
-@connected
+@with_server
 def approve_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
     """Promote a version despite its failed checks."""
     _resolve(server, version, "APPROVE", comment, as_json)
 
 
 @quarantine_app.add("reject")
-@connected
+@with_server
 def reject_command(server: Server, version: Version, comment: Comment = "", as_json: AsJson = False) -> None:
     """Reject a version; readers keep the previous one."""
     _resolve(server, version, "REJECT", comment, as_json)

@@ -9,7 +9,7 @@ import click
 from . import show
 from .commands import Argument, Group, Option
 from .run import Comment
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 Settings = Annotated[list[str], Argument(help="limit=number, or limit=default; `servo quota show` names them.")]
 PoolName = Annotated[str, Argument(help="The pool.")]
 PoolSlots = Annotated[int, Argument(min=0, help="Tasks at the same time; 0 stops.")]
-Description = Annotated[str, Option(help="What the pool protects.")]
+Description = Annotated[str, Option(help="The resource that the pool protects.")]
 Days = Annotated[int, Option(min=1, help="How many days back.")]
 Grain = Annotated[str, Option(help="A line per hour, day or month, or one for the total.")]
 By = Annotated[
-    list[str] | None, Option("--by", help="Lines of their own by workspace, asset or pool; may be given again.")
+    list[str] | None, Option("--by", help="Lines of their own by workspace, asset or pool; may be repeated.")
 ]
 CostsBy = Annotated[
     list[str] | None,
-    Option("--by", help="Lines of their own by workspace, asset, run or backfill; may be given again."),
+    Option("--by", help="Lines of their own by workspace, asset, run or backfill; may be repeated."),
 ]
 
 _MICROS = 1_000_000
@@ -41,7 +41,7 @@ quota_app = Group()
 
 
 @quota_app.add("show")
-@connected
+@with_server
 def show_command(server: Server, as_json: AsJson = False) -> None:
     """Show the tenant's effective limits and their usage."""
     from servo.v1 import quota_pb2
@@ -58,7 +58,7 @@ def show_command(server: Server, as_json: AsJson = False) -> None:
 
 
 @quota_app.add("set")
-@connected
+@with_server
 def set_command(server: Server, settings: Settings, comment: Comment = "", as_json: AsJson = False) -> None:
     """Change limits of the tenant; limits that are not named stay."""
     from servo.v1 import quota_pb2
@@ -80,7 +80,7 @@ def set_command(server: Server, settings: Settings, comment: Comment = "", as_js
 
 
 @quota_app.add("pools")
-@connected
+@with_server
 def pools_command(server: Server, as_json: AsJson = False) -> None:
     """List the tenant's pools."""
     from servo.client.pages import pages
@@ -95,7 +95,7 @@ def pools_command(server: Server, as_json: AsJson = False) -> None:
 
 
 @quota_app.add("pool")
-@connected
+@with_server
 def pool_command(server: Server, pool: PoolName, as_json: AsJson = False) -> None:
     """List the holders of a pool's slots, longest first."""
     from servo.v1 import quota_pb2
@@ -112,7 +112,7 @@ def pool_command(server: Server, pool: PoolName, as_json: AsJson = False) -> Non
 
 
 @quota_app.add("set-pool")
-@connected
+@with_server
 def set_pool_command(
     server: Server,
     pool: PoolName,
@@ -148,7 +148,7 @@ def set_pool_command(
 
 
 @quota_app.add("delete-pool")
-@connected
+@with_server
 def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", as_json: AsJson = False) -> None:
     """Delete a pool; tasks that name it are no longer limited by it."""
     from servo.v1 import quota_pb2
@@ -160,7 +160,7 @@ def delete_pool_command(server: Server, pool: PoolName, comment: Comment = "", a
 
 
 @quota_app.add("usage")
-@connected
+@with_server
 def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By = None, as_json: AsJson = False) -> None:
     """Show usage: attempts, time in slots, processor time and bytes."""
     from servo.client.pages import pages
@@ -188,7 +188,7 @@ def usage_command(server: Server, days: Days = 7, grain: Grain = "day", by: By =
 
 
 @quota_app.add("costs")
-@connected
+@with_server
 def costs_command(
     server: Server, days: Days = 30, grain: Grain = "day", by: CostsBy = None, as_json: AsJson = False
 ) -> None:
@@ -209,7 +209,7 @@ def costs_command(
 
 
 @quota_app.add("budgets")
-@connected
+@with_server
 def budgets_command(server: Server, as_json: AsJson = False) -> None:
     """List the tenant's budgets and what is spent of them."""
     from servo.client.pages import pages

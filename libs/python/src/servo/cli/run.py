@@ -8,7 +8,7 @@ import click
 
 from . import partition_choice, show
 from .commands import Argument, Option
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ Selection = Annotated[
     Argument(help="Assets: ns/a, +ns/a (with upstream), ns/a+ (with downstream), tag:x, 'ns.*', '*', -ns/a"),
 ]
 Partitions = Annotated[list[str] | None, Option("--partition", "-p", help=partition_choice.HELP)]
-Labels = Annotated[list[str] | None, Option("--label", help="key=value, to find the run by; may be given again.")]
-Config = Annotated[str, Option(help="Configuration that the functions get, as a JSON object.")]
+Labels = Annotated[list[str] | None, Option("--label", help="key=value, to find the run by; may be repeated.")]
+Config = Annotated[str, Option(help="Configuration for the functions, as a JSON object.")]
 RunKey = Annotated[str, Option(help="Same key, same run: a repeat starts nothing new.")]
 Priority = Annotated[int, Option(help="Added to the priority of every task; higher goes first.")]
 SkipUpToDate = Annotated[bool, Option("--skip-up-to-date", help="Leave out what is up to date.")]
@@ -29,10 +29,10 @@ DryRun = Annotated[bool, Option("--dry-run", help="Only show what would run.")]
 Comment = Annotated[str, Option(help="Why, for the record.")]
 Wait = Annotated[bool, Option("--wait", "-w", help="Show progress until the run has ended; exit 1 if it failed.")]
 Follow = Annotated[bool, Option("--follow", "-f", help="The same, with what its tasks write.")]
-Timeout = Annotated[float | None, Option(min=0, help="Wait at most this many seconds, then exit 6; the run goes on.")]
+Timeout = Annotated[float | None, Option(min=0, help="Wait at most this many seconds, then exit 6; the run continues.")]
 
 
-@connected
+@with_server
 def run_command(
     server: Server,
     selection: Selection,
@@ -117,7 +117,7 @@ def _config(given: str) -> dict[str, Any]:
     try:
         config = json.loads(given or "{}")
     except json.JSONDecodeError as error:
-        raise InvalidValue(f"--config is no JSON: {error}") from None
+        raise InvalidValue(f"--config is not JSON: {error}") from None
     if not isinstance(config, dict):
-        raise InvalidValue('--config is no JSON object: write {"name": value}')
+        raise InvalidValue('--config is not a JSON object: write {"name": value}')
     return config

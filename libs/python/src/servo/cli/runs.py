@@ -11,7 +11,7 @@ from . import show
 from .commands import Argument, Group, Option
 from .exit_codes import NothingFound
 from .run import Comment, Follow, Timeout, Wait, follow_until_end
-from .server import Server, connected
+from .server import Server, with_server
 from .show import AsJson
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ runs_app = Group()
 
 
 @runs_app.add("list")
-@connected
+@with_server
 def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json: AsJson = False) -> None:  # noqa: A002
     """List the runs of the workspace, newest first."""
     with server.client() as client:
@@ -46,7 +46,7 @@ def list_command(server: Server, filter: Filter = "", limit: Limit = 20, as_json
 
 
 @runs_app.add("show")
-@connected
+@with_server
 def show_command(
     server: Server, run_id: RunId = LAST, failed: OnlyFailed = False, limit: Limit = 200, as_json: AsJson = False
 ) -> None:
@@ -69,7 +69,7 @@ def show_command(
 
 
 @runs_app.add("watch")
-@connected
+@with_server
 def watch_command(
     server: Server,
     run_id: RunId = LAST,
@@ -90,7 +90,7 @@ def watch_command(
 
 
 @runs_app.add("cancel")
-@connected
+@with_server
 def cancel_command(
     server: Server, run_id: RunId, comment: Comment = "", wait: Wait = False, as_json: AsJson = False
 ) -> None:
@@ -104,7 +104,7 @@ def cancel_command(
 
 
 @runs_app.add("retry")
-@connected
+@with_server
 def retry_command(
     server: Server,
     run_id: RunId = LAST,
@@ -127,7 +127,7 @@ def retry_command(
 
 
 @runs_app.add("explain")
-@connected
+@with_server
 def explain_command(server: Server, run_id: RunId = LAST, task: TaskName = "", as_json: AsJson = False) -> None:
     """Explain why a run or its tasks are not running: what they wait for, and which limits hold them."""
     with server.client() as client:
@@ -141,7 +141,7 @@ def explain_command(server: Server, run_id: RunId = LAST, task: TaskName = "", a
 
 
 @runs_app.add("logs")
-@connected
+@with_server
 def logs_command(
     server: Server,
     run_id: RunId = LAST,

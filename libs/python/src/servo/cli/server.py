@@ -58,7 +58,7 @@ class Server:
         }
 
 
-def connected(command: Callable[..., None]) -> Callable[..., None]:
+def with_server(command: Callable[..., None]) -> Callable[..., None]:
     """Adds the options that name a server to a command, which receives them as its first argument.
     A command's own option of the same name wins.
     """
@@ -70,7 +70,7 @@ def connected(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        server = named({option.name: given.pop(option.name) for option in options})
+        server = resolve_server({option.name: given.pop(option.name) for option in options})
         command(server, **given)
 
     called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def _options(
     """Declares the options; never called."""
 
 
-def named(given: dict[str, Any]) -> Server:
+def resolve_server(given: dict[str, Any]) -> Server:
     """The server that options or environment name, else the ``servo dev`` of this project."""
     if not given["url"]:
         found = dev_server(Path.cwd())

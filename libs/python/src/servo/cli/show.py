@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from servo.v1 import run_pb2
 
-AsJson = Annotated[bool, Option("--json", help="Print the answer as JSON.")]
+AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
 _COLOURS = {
     "SUCCEEDED": "green",

@@ -23,7 +23,7 @@ def print_skips(client: Client, run: run_pb2.Run) -> None:
     for task in skipped[:_PRINTED_MAX]:
         click.secho(f"- {show.task_name(task.task_key)}  {reason_text(client, task)}", fg="yellow")
     if len(skipped) > _PRINTED_MAX:
-        click.echo(f"and more: `servo runs logs {run.run_id} --task TASK` has what each of them said")
+        click.echo(f"and more: `servo runs logs {run.run_id} --task TASK` shows the reason of each")
 
 
 def reason_text(client: Client, task: run_pb2.Task) -> str:

@@ -6,18 +6,20 @@ from pathlib import Path
 from typing import Annotated
 
 from .commands import Option
-from .server import Server, connected
+from .server import Server, with_server
 
 Slots = Annotated[int, Option(min=1, help="Attempts at the same time.")]
-State = Annotated[Path, Option(help="Where code is kept, and outcomes until the server has them.")]
-OnlyWorkspace = Annotated[list[str] | None, Option(help="Serve only this one; may be given again.")]
-Capability = Annotated[list[str] | None, Option(help="What this worker offers; may be given again.")]
-Pool = Annotated[list[str] | None, Option(help="Serve only this pool; may be given again.")]
+State = Annotated[Path, Option(help="The folder for code, and for outcomes until the server has them.")]
+OnlyWorkspace = Annotated[list[str] | None, Option(help="Serve only this workspace; may be repeated.")]
+Capability = Annotated[list[str] | None, Option(help="A capability of this worker; may be repeated.")]
+Pool = Annotated[list[str] | None, Option(help="Serve only this pool; may be repeated.")]
 JsonLog = Annotated[bool, Option("--json", help="Log as lines of JSON.")]
-Seconds = Annotated[float, Option(min=0, help="From being told to leave to the end; what runs by then is given back.")]
+Seconds = Annotated[
+    float, Option(min=0, help="Seconds from a request to shut down to the end; running attempts are then returned.")
+]
 
 
-@connected
+@with_server
 def worker_command(
     server: Server,
     slots: Slots = 2,

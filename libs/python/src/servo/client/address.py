@@ -36,7 +36,7 @@ class Address:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme != "https" or not parts.hostname or parts.path not in ("", "/"):
-            raise InvalidValue(f"`{self.url}` is no address of a server: write https://host:port")
+            raise InvalidValue(f"`{self.url}` is not the address of a server: write https://host:port")
         if not (self.api_key.isascii() and self.api_key.isprintable()) or " " in self.api_key:
             raise InvalidValue("the API key may hold visible ASCII characters only")
         if self.api_key and self.token:

@@ -54,7 +54,7 @@ def _details(code: str, message: str, raw: object) -> Details:
     if info.domain != _DOMAIN and code == "UNAVAILABLE":
         message = f"the server cannot be reached: {message}"
     if info.domain != _DOMAIN and code == "DEADLINE_EXCEEDED":
-        message = "there was no answer in time"
+        message = "no answer came in time"
     return Details(
         code=code,
         message=message,

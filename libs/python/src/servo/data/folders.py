@@ -47,9 +47,9 @@ def open_folder(uri: str) -> Folder:
 
         return Bucket(uri)
     if "://" not in uri:
-        raise BadFolder(f"`{uri}` is no place to keep data: set output_base of dispatcher and callback to file:///…")
+        raise BadFolder(f"`{uri}` is not a folder for data: set output_base of dispatcher and callback to file:///…")
     raise BadFolder(
-        f"`{uri}` cannot be reached from this worker: set output_base to a place that begins with file:// or gs://"
+        f"`{uri}` cannot be reached from this worker: set output_base to a URI that begins with file:// or gs://"
     )
 
 

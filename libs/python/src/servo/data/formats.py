@@ -132,8 +132,8 @@ def _store_pickle(folder: Folder, value: Any) -> Stored:
             pickle.dump(value, file, protocol=5)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CannotStore(
-            f"a {type(value).__name__} cannot be stored: {error}; answer a frame or plain values, or None when the "
-            "function keeps its data by itself"
+            f"a {type(value).__name__} cannot be stored: {error}; return a frame or plain values, or None if the "
+            "function stores its data itself"
         ) from error
     return Stored("pickle", row_count=_rows(value))
 

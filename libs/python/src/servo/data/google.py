@@ -152,7 +152,7 @@ def _by_metadata() -> tuple[str, float]:
         return str(token["access_token"]), float(token["expires_in"])
     except (OSError, HTTPException, ValueError, KeyError, TypeError) as error:
         raise Unavailable(
-            f"there are no credentials for Google: the metadata server says {error}; outside of Google's machines "
+            f"there are no credentials for Google: the metadata server reports {error}; outside of Google's machines "
             "install servo-orchestrator[google] and set GOOGLE_APPLICATION_CREDENTIALS"
         ) from error
 

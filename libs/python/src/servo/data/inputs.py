@@ -142,6 +142,6 @@ def refuse_missing_partition(asset_key: str, parameter: str, *, optional: bool) 
     """Raises if the asset has no partition for the reader's own; only an optional input may be missing."""
     if not optional:
         raise InputMissing(
-            f"`{asset_key}` has no partition that goes with this one for the parameter `{parameter}`; make its "
-            "partitions reach as far, or make the input optional"
+            f"`{asset_key}` has no partition that matches this one for the parameter `{parameter}`; make its "
+            "partitions cover it, or make the input optional"
         )

@@ -19,7 +19,7 @@ from servo.model.asset_key import AssetKey
 from .functions import check_function, check_known, refuse_yielding
 from .io import Io
 from .location import Location, of_caller, of_function
-from .registry import note
+from .registry import record
 from .validation import listed, of_kind, one_of, one_or_more
 
 # Imported for type checking only, because the decorator alone must be quick to import.
@@ -141,7 +141,7 @@ class Asset(Generic[P, R]):
         self.outputs = tuple(outputs)
         self.settings = settings
         self.location: Location = of_function(function)
-        note(self)
+        record(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -202,7 +202,7 @@ def asset(
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
         check_function(function, "@asset")
         if not options.get("yields_items"):
-            refuse_yielding(function, "@asset", "answer a value, or say yields_items=True for items to map over")
+            refuse_yielding(function, "@asset", "return a value, or set yields_items=True for items to map over")
         key = AssetKey(namespace, name or function.__name__)
         output = Output(
             key, description or inspect.getdoc(function) or "", options.get("tags", {}), options.get("io", "")
@@ -225,7 +225,7 @@ def multi_asset(
 
     def wrap(function: Callable[P, R]) -> Asset[P, R]:
         check_function(function, "@multi_asset")
-        refuse_yielding(function, "@multi_asset", "answer a mapping from name to value, or the values in order")
+        refuse_yielding(function, "@multi_asset", "return a mapping from name to value, or the values in order")
         return Asset(function, named, Settings.of(options))
 
     return wrap

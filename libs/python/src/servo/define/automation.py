@@ -13,7 +13,7 @@ from servo.errors import InvalidValue
 from .durations import Duration
 from .functions import check_function
 from .location import Location, of_caller, of_function
-from .registry import note
+from .registry import record
 from .run import Run
 from .settings import Secret
 from .validation import listed, one_of, text
@@ -46,7 +46,7 @@ class Schedule:
         text("name", self.name)
         one_of("gap", self.gap, (None, *get_args(Gap)))
         one_of("overlap", self.overlap, (None, *get_args(Overlap)))
-        note(self)
+        record(self)
 
 
 def schedule(
@@ -66,7 +66,7 @@ def schedule(
         check_function(function, "@schedule")
         run = function()
         if not isinstance(run, Run):
-            raise InvalidValue(f"{of_function(function)}: the schedule `{function.__name__}` must answer a Run")
+            raise InvalidValue(f"{of_function(function)}: the schedule `{function.__name__}` must return a Run")
         return Schedule(
             name or function.__name__,
             cron,
@@ -125,7 +125,7 @@ class PollSensor(Generic[P, R]):
         self.interval, self.timeout = interval, timeout
         self.run, self.secrets, self.pool, self.max_runs = run, secrets, pool, max_runs
         self.location: Location = of_function(function)
-        note(self)
+        record(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)
@@ -191,4 +191,4 @@ class Sensor:
 
     def __post_init__(self) -> None:
         text("name", self.name)
-        note(self)
+        record(self)

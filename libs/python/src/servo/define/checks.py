@@ -17,7 +17,7 @@ from servo.errors import InvalidValue
 from .durations import Duration, read_duration
 from .functions import check_function
 from .location import Location, of_function
-from .registry import note
+from .registry import record
 from .validation import UINT32, UINT64, amount, one_of, text, texts, whole
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class CheckFunction(Generic[P, R]):
         self.location: Location = of_function(function)
         # A check without targets belongs to the asset that lists it.
         if targets:
-            note(self)
+            record(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.function(*args, **kwargs)

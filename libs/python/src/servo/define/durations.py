@@ -24,7 +24,7 @@ def read_duration(given: Duration, field: str = "") -> timedelta:
     # Infinite, NaN, or longer than a timedelta allows.
     except (OverflowError, ValueError):
         raise InvalidValue(
-            f"{field}{': ' if field else ''}`{excerpt(str(given))}` is no length of time: write seconds, a timedelta, "
+            f"{field}{': ' if field else ''}`{excerpt(str(given))}` is not a duration: write seconds, a timedelta, "
             "or a text such as 90s, 5m or 1h 30m"
         ) from None
 

@@ -22,7 +22,7 @@ def check_function(given: Any, decorator: str) -> None:
         )
     if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given):
         raise InvalidValue(
-            f"{of_caller()}: `{given.__name__}` is async, and nobody would await it; write a def that calls it with "
+            f"{of_caller()}: `{given.__name__}` is async and would never be awaited; write a def that calls it with "
             "asyncio.run"
         )
     if not callable(given) or not all(hasattr(given, name) for name in ("__name__", "__qualname__", "__module__")):

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 _listeners: list[list[object]] = []
 
 
-def note(definition: object) -> None:
-    for heard in _listeners:
-        heard.append(definition)
+def record(definition: object) -> None:
+    for recorded in _listeners:
+        recorded.append(definition)
 
 
 @contextmanager
-def listening() -> Iterator[list[object]]:
-    heard: list[object] = []
-    _listeners.append(heard)
+def recording() -> Iterator[list[object]]:
+    recorded: list[object] = []
+    _listeners.append(recorded)
     try:
-        yield heard
+        yield recorded
     finally:
-        _listeners.remove(heard)
+        _listeners.remove(recorded)

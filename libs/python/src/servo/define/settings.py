@@ -90,7 +90,7 @@ def causes(field: str, given: Cause | Sequence[Cause]) -> tuple[Cause, ...]:
     found = listed(field, one_or_more(given), (str, type), "categories, exception classes and their names")
     for each in found:
         if isinstance(each, type) and not issubclass(each, BaseException):
-            raise InvalidValue(f"{field} holds the class {each.__name__}, which is no exception")
+            raise InvalidValue(f"{field} holds the class {each.__name__}, which is not an exception")
         if isinstance(each, str) and each not in _CATEGORIES:
             _refuse_misspelt(field, each)
     return found
@@ -100,7 +100,7 @@ def _refuse_misspelt(field: str, name: str) -> None:
     """Refuses names that look like a misspelt category; any other name may be an exception class."""
     hint = did_you_mean(name, _CATEGORIES) if name.islower() else ""
     if hint:
-        raise InvalidValue(f"{field} holds `{name}`, which is no category{hint}")
+        raise InvalidValue(f"{field} holds `{name}`, which is not a category{hint}")
 
 
 def type_name(cause: Kind) -> str:
@@ -134,7 +134,7 @@ class Resources:
             return self.memory
         found = _SIZE.fullmatch(self.memory) if isinstance(self.memory, str) else None
         if not found:
-            raise InvalidValue(f"`{self.memory}` is no size: write bytes, or a text such as 512MiB or 2GB")
+            raise InvalidValue(f"`{self.memory}` is not a size: write bytes, or a text such as 512MiB or 2GB")
         return int(found[1]) * _SIZES[found[2]]
 
 

@@ -25,7 +25,7 @@ def standalone() -> Path:
         if found and os.access(found, os.X_OK):
             return Path(found)
     raise NoBinary(
-        f"there is no {NAME}: install a wheel that carries it (`make wheel` makes one), build it in a checkout with "
+        f"there is no {NAME}: install a wheel that contains it (`make wheel` builds one), build it in a checkout with "
         f"`cargo build --workspace --bins`, or set {VARIABLE} to its path"
     )
 

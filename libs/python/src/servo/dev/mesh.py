@@ -62,7 +62,7 @@ class Mesh:
     def check(self) -> None:
         """Raises if the mesh has ended."""
         if self.process.poll() is not None:
-            raise MeshFailed(f"the server ended: {_last_words(self.process)}; its logs are in {self.logs}")
+            raise MeshFailed(f"the server ended: {_last_output(self.process)}; its logs are in {self.logs}")
 
 
 @contextmanager
@@ -97,12 +97,12 @@ def _read_facts(started: subprocess.Popen[str]) -> Any:
         if line == "}\n":
             return json.loads("".join(lines))
     started.wait()
-    raise MeshFailed(f"the server did not start: {_last_words(started)}")
+    raise MeshFailed(f"the server did not start: {_last_output(started)}")
 
 
-def _last_words(ended: subprocess.Popen[str]) -> str:
+def _last_output(ended: subprocess.Popen[str]) -> str:
     words = ended.stderr.read().strip() if ended.stderr else ""
-    return words.removeprefix("servo: ").replace("servo: ", "") or f"it said nothing (exit code {ended.returncode})"
+    return words.removeprefix("servo: ").replace("servo: ", "") or f"it printed nothing (exit code {ended.returncode})"
 
 
 def announce(mesh: Mesh, file: Path) -> None:

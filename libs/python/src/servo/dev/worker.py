@@ -33,7 +33,7 @@ class RunningWorker:
         """Raises if the worker has ended."""
         if self.process.poll() is not None:
             log_lines = self.log.read_text(errors="replace").splitlines()
-            raise WorkerFailed(f"the worker ended: {log_lines[-1] if log_lines else 'it said nothing'} ({self.log})")
+            raise WorkerFailed(f"the worker ended: {log_lines[-1] if log_lines else 'it printed nothing'} ({self.log})")
 
 
 @contextmanager

@@ -58,7 +58,7 @@ def user_outcome(found: Any) -> CheckOutcome:
         return _with_texts(found)
     # Frames return numpy.bool_, which is not a bool but works like one.
     if found is None or isinstance(found, str) or not hasattr(found, "__bool__"):
-        raise InvalidValue(f"it answered {found!r}; answer a bool or a CheckOutcome")
+        raise InvalidValue(f"it returned {found!r}; return a bool or a CheckOutcome")
     return CheckOutcome(bool(found))
 
 
@@ -87,7 +87,7 @@ def no_rows(query: str, views: Mapping[str, Any]) -> CheckOutcome:
             database.register(name, table)
         found = database.sql(query)
         if found is None:
-            raise InvalidValue("its SQL asks for nothing; write a SELECT that gives the rows which are wrong")
+            raise InvalidValue("its SQL has no result; write a SELECT that returns the wrong rows")
         _, rows = fetch_rows(found.limit(_BAD_ROWS_COUNTED_MAX + 1))
     count = f"more than {_BAD_ROWS_COUNTED_MAX}" if len(rows) > _BAD_ROWS_COUNTED_MAX else str(len(rows))
     message = f"{count} {'row' if len(rows) == 1 else 'rows'}, the first is {rows[0]}" if rows else ""
@@ -103,7 +103,7 @@ def _row_count(
     if share is None:
         return CheckOutcome(True, "", str(count), wanted)
     if previous is None:
-        return CheckOutcome(True, "there is no version before to compare with", str(count), wanted)
+        return CheckOutcome(True, "there is no previous version to compare with", str(count), wanted)
     # The share in millionths, rounded up.
     needed = -(-previous * share // 1_000_000)
     message = "" if count >= needed else f"has {count} rows, the version before {previous}"
@@ -119,7 +119,7 @@ def _limits(at_least: int | None, at_most: int | None) -> str:
 def _max_age(cells: list[Any], max_age: timedelta, now: datetime) -> CheckOutcome:
     times = [_instant(cell) for cell in cells if cell is not None]
     if not times:
-        return CheckOutcome(False, "has no times to tell its age by", "", str(max_age))
+        return CheckOutcome(False, "has no times", "", str(max_age))
     age = now - max(times)
     return CheckOutcome(age <= max_age, "" if age <= max_age else "is too old", str(age), str(max_age))
 

@@ -8,4 +8,4 @@ def message_of(error: BaseException) -> str:
         return str(error)
     # ``__str__`` is user code and may fail.
     except Exception as failure:
-        return f"{type(error).__name__}, whose text cannot be made: {type(failure).__name__}"
+        return f"{type(error).__name__}, whose message cannot be computed: {type(failure).__name__}"

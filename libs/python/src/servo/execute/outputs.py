@@ -30,7 +30,7 @@ def outputs(asset: Asset[..., Any], answer: Any) -> Outputs:
         stored = answer.value if isinstance(answer, Items) and answer.value is not None else list(items)
         return Outputs({str(asset.key): stored}, tuple(_json(asset, at, item) for at, item in enumerate(items)))
     if isinstance(answer, Items):
-        raise InvalidValue(f"`{asset.key}` answered items; say yields_items=True in its definition")
+        raise InvalidValue(f"`{asset.key}` returned items; set yields_items=True in its definition")
     if len(asset.outputs) == 1:
         return Outputs({str(asset.key): answer})
     return Outputs(_several(asset, answer))
@@ -39,7 +39,7 @@ def outputs(asset: Asset[..., Any], answer: Any) -> Outputs:
 def _items(asset: Asset[..., Any], answer: Any) -> tuple[Any, ...]:
     if not isinstance(answer, Items | list | tuple | Iterator):
         kind = type(answer).__name__
-        raise InvalidValue(f"`{asset.key}` yields items and answered a {kind}; answer servo.Items or a list")
+        raise InvalidValue(f"`{asset.key}` yields items and returned a {kind}; return servo.Items or a list")
     items = tuple(answer)
     if len(items) > MAPPED_ITEMS_PER_TASK_MAX:
         raise InvalidValue(f"`{asset.key}` yielded {len(items)} items; at most {MAPPED_ITEMS_PER_TASK_MAX} are allowed")
@@ -52,7 +52,7 @@ def _json(asset: Asset[..., Any], at: int, item: Any) -> str:
         return json.dumps(item)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidValue(
-            f"item {at} of `{asset.key}` is no JSON ({error}); yield texts, numbers, bools, lists and mappings, "
+            f"item {at} of `{asset.key}` is not JSON ({error}); yield texts, numbers, bools, lists and mappings, "
             "names of files for instance"
         ) from None
 

@@ -96,16 +96,16 @@ def prepare_pre(check: Check, parameters: Sequence[str]) -> None:
         return
     what, names = f"the check `{check.name}`", ", ".join(parameters)
     if not parameters:
-        raise CannotCheck(f"{what} looks at inputs (phase pre), and the asset reads none; make it phase post")
+        raise CannotCheck(f"{what} checks inputs (phase pre), and the asset has none; make it phase post")
     match check.spec:
         case Code(function):
             if _arguments(function, parameters) is None:
-                raise CannotCheck(f"{what} of phase pre takes other parameters than the asset reads; name them {names}")
+                raise CannotCheck(f"{what} of phase pre has parameters that are not inputs of the asset; use {names}")
         case Sql():
             pass
         case _ if len(parameters) > 1:
             raise CannotCheck(
-                f"{what} of phase pre looks at one input, and the asset reads {names}; write it as SQL or as a function"
+                f"{what} of phase pre checks one input, and the asset reads {names}; write it as SQL or as a function"
             )
 
 
@@ -142,7 +142,7 @@ def _look_at_inputs(check: Check, inputs: Mapping[str, Read], now: datetime) -> 
         case Sql(query):
             return no_rows(query, {name: _whole(read) for name, read in inputs.items()})
     ((_, only),) = inputs.items()
-    found = CheckOutcome(True, "there is no partition to look at")
+    found = CheckOutcome(True, "there is no partition to check")
     for label, value in only.pieces:
         found = outcome(check, value, now)
         if not found.passed:

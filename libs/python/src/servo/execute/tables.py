@@ -51,7 +51,7 @@ def column(value: Any, name: str) -> list[Any]:
         _check_name(name, value)
         return list(value[name])
     if not isinstance(value, list | tuple) or not all(isinstance(row, Mapping) for row in value):
-        raise InvalidValue(f"a {type(value).__name__} has no columns; answer a frame, or a list of mappings")
+        raise InvalidValue(f"a {type(value).__name__} has no columns; return a frame, or a list of mappings")
     if value and not any(name in row for row in value):
         _check_name(name, {key: None for row in value for key in row})
     return [row.get(name) for row in value]
@@ -115,7 +115,7 @@ def arrow(value: Any) -> Any:
     if isinstance(value, Mapping):
         _check_texts(value)
         return pyarrow.table(dict(value))
-    raise InvalidValue(f"a {type(value).__name__} is no table; answer a frame, or a list of mappings")
+    raise InvalidValue(f"a {type(value).__name__} is not a table; return a frame, or a list of mappings")
 
 
 def as_kind(value: Any, wanted: Kind | None) -> Any:
@@ -179,7 +179,7 @@ def check_names(names: Sequence[str]) -> None:
     """Refuses duplicate names, because such a file could be written but not read."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise InvalidValue(f"there are several columns `{twice[0]}`; give each a name of its own")
+        raise InvalidValue(f"there are several columns `{twice[0]}`; give each its own name")
 
 
 def _check_texts(names: Iterable[object]) -> None:

@@ -54,7 +54,7 @@ def _joined(given: Iterable[Check | CheckFunction[..., Any]], others: Iterable[C
 def _named(check: Check, output: Output) -> Check:
     what = f"the check `{check.name}` of the output `{output.key.name}`"
     if check.phase == "pre":
-        raise InvalidValue(f"{what} looks at inputs (phase pre), which are the function's; name it in checks=[…] there")
+        raise InvalidValue(f"{what} checks inputs (phase pre), which are the function's; name it in checks=[…] there")
     if isinstance(check.spec, RowCount) and check.spec.share_of_previous_ppm is not None:
         raise InvalidValue(f"{what} compares with the version before, which only a task's first output does")
     return replace(check, name=f"{output.key.name}.{check.name}")

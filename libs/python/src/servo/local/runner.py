@@ -92,7 +92,7 @@ class Runner:
         row = self.run_state.start(ref)
         planned = self.tasks[ref.ordinal]
         asset = self.assets[str(planned.key.asset)]
-        attempts_of_task = self.attempts[ref] = _Attempts()
+        task_attempts = self.attempts[ref] = _Attempts()
         context = Context(
             asset_key=str(asset.key),
             partition=planned.key.partition,
@@ -104,12 +104,12 @@ class Runner:
             map_index=ref.item,
             config={**_plain(asset.settings.config), **self.config},
         )
-        self.run_state.finish(ref, self._outcome(ref, asset, planned, context, attempts_of_task))
+        self.run_state.finish(ref, self._outcome(ref, asset, planned, context, task_attempts))
 
     def _outcome(
-        self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempts_of_task: _Attempts
+        self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, task_attempts: _Attempts
     ) -> Outcome:
-        attempted = attempts_of_task.attempted
+        attempted = task_attempts.attempted
         work = partial(self._carry_out, ref, asset, planned, context, attempted)
         try:
             timeout = asset.settings.timeout
@@ -123,12 +123,12 @@ class Runner:
         # An exception such as SystemExit fails the task, not the process.
         except BaseException as error:
             retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
-            attempts_of_task.error = describe(error, retry, asset.location)
+            task_attempts.error = describe(error, retry, asset.location)
             return Failed(
-                attempts_of_task.error.category,
-                attempts_of_task.error.message,
-                attempts_of_task.error.type,
-                attempts_of_task.error.retriable,
+                task_attempts.error.category,
+                task_attempts.error.message,
+                task_attempts.error.type,
+                task_attempts.error.retriable,
             )
         if attempted.made is None or attempted.gating is Gating.BLOCK:
             return CheckFailed(blocking(attempted.checks))
@@ -198,12 +198,12 @@ class Runner:
                 row.state,
                 row.reason,
                 row.attempt,
-                attempts_of_task.error,
-                attempts_of_task.attempted.checks,
+                task_attempts.error,
+                task_attempts.attempted.checks,
             )
-            for ref, row, attempts_of_task in attempts
+            for ref, row, task_attempts in attempts
         ]
-        checks = [check for _, _, attempts_of_task in attempts for check in attempts_of_task.attempted.checks]
+        checks = [check for _, _, task_attempts in attempts for check in task_attempts.attempted.checks]
         flagged = any(not check.passed and check.severity == "error" for check in checks)
         return MaterializeResult(run.state, results, run.error[1] if run.error else "", self.values.made(), flagged)
 

@@ -46,7 +46,7 @@ def maker(
     return message
 
 
-def also_made(asset: Asset[..., Any], output: Output, entry_points: EntryPoints) -> manifest_pb2.AssetDefinition:
+def further_output(asset: Asset[..., Any], output: Output, entry_points: EntryPoints) -> manifest_pb2.AssetDefinition:
     """A further output of the same task."""
     message = _described(output, asset.settings, entry_points)
     message.made_by = str(asset.key)
@@ -151,7 +151,7 @@ def _condition(given: Condition) -> condition_pb2.AutomationCondition:
         case Cron(cron, zone):
             return condition_pb2.AutomationCondition(cron=condition_pb2.CronCondition(cron=cron, time_zone=zone))
         case _:
-            raise InvalidValue(f"{given!r} is no condition; join those of servo.conditions")
+            raise InvalidValue(f"{given!r} is not a condition; combine those of servo.conditions")
 
 
 def _list(conditions: Sequence[Condition]) -> condition_pb2.ConditionList:

@@ -60,9 +60,11 @@ class EntryPoints:
             # Importing executes user code.
             except Exception as error:
                 words = str(error) if isinstance(error, CannotStore) else f"io `{name}` cannot be imported: {error}"
-                raise InvalidValue(f"{words}; it must stand at the top of a module that is deployed") from error
+                raise InvalidValue(f"{words}; it must be a module-level name of a deployed module") from error
             if isinstance(given, type) and type(found) is not given:
-                raise InvalidValue(f"io `{name}` means something else in the end; give the class a name of its own")
+                raise InvalidValue(
+                    f"io `{name}` refers to something else at the end of the module; give the class its own name"
+                )
         return name
 
 
@@ -79,10 +81,10 @@ def _refusal(place: Place) -> InvalidValue:
     module, name = place
     if module == "__main__":
         return InvalidValue(
-            f"`{name}` stands in the script that is being run, which a worker cannot import; move it to a module"
+            f"`{name}` is defined in the script that is being run, which a worker cannot import; move it to a module"
         )
     if not name.isidentifier():
         return InvalidValue(f"`{name}` is not at the top of its module, where a worker would look; move it there")
     return InvalidValue(
-        f"`{module}.{name}` means something else in the end; keep what was decorated under a name of its own there"
+        f"`{module}.{name}` refers to something else at the end of the module; give the decorated function its own name"
     )

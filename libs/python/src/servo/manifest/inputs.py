@@ -46,7 +46,7 @@ def inputs(asset: Asset[..., Any], names: Names) -> list[tuple[str, str, In]]:
     given, order = declared(asset)
     for name, parameter in parameters.items():
         if parameter.kind is inspect.Parameter.POSITIONAL_ONLY:
-            raise InvalidValue(f"the parameter `{name}` is given by its place alone; take the / out of the function")
+            raise InvalidValue(f"the parameter `{name}` is positional-only; remove the / from the function")
         if name in given or parameter.default is not inspect.Parameter.empty:
             continue
         if parameter.kind in _VARIADIC:
@@ -67,7 +67,7 @@ def declared(asset: Asset[..., Any]) -> tuple[dict[str, In], list[In]]:
                 raise InvalidValue(f"deps names {shown(name)}; write the name of a parameter")
             if name not in parameters and not takes_any:
                 hint = did_you_mean(name, parameters)
-                raise InvalidValue(f"deps names `{name}`, which is no parameter of the function{hint}")
+                raise InvalidValue(f"deps names `{name}`, which is not a parameter of the function{hint}")
         return {name: as_input(each) for name, each in deps.items()}, []
     if isinstance(deps, str) or not isinstance(deps, Sequence | Set):
         kind = "text" if isinstance(deps, str) else type(deps).__name__

@@ -52,8 +52,8 @@ def make(
     manifest.sensors.extend(writer.sensors())
     canonical.normalise(manifest)
     checked, found = check(manifest)
-    reported = [(path, sentence) for path, sentence in found if not writer.follows(path, sentence)]
-    faults = [*writer.faults, *(writer.placed(manifest, path, sentence) for path, sentence in reported)]
+    reported = [(path, sentence) for path, sentence in found if not writer.is_consequence(path, sentence)]
+    faults = [*writer.faults, *(writer.located(manifest, path, sentence) for path, sentence in reported)]
     if faults or checked is None:
         raise ManifestInvalid(faults)
     return BuiltManifest(manifest, checked)
@@ -89,12 +89,12 @@ class _Writer:
         for sensor in self.project.sensors:
             yield from self._named("sensors", sensor, lambda given: automation.sensor(given, self.entry_points))
 
-    def follows(self, path: str, sentence: str) -> bool:
+    def is_consequence(self, path: str, sentence: str) -> bool:
         """Whether it reports something as missing that exists but has faults of its own."""
         broken = {fault.subject for fault in self.faults}
         return path.endswith((".upstream", ".made_by")) and any(f"`{key}`" in sentence for key in broken)
 
-    def placed(self, manifest: manifest_pb2.Manifest, path: str, sentence: str) -> Fault:
+    def located(self, manifest: manifest_pb2.Manifest, path: str, sentence: str) -> Fault:
         """A fault of the manifest, with the definition that it comes from."""
         heading, bracket, rest = path.partition("[")
         if not bracket or heading not in ("assets", "schedules", "sensors"):
@@ -115,7 +115,7 @@ class _Writer:
             yield assets.maker(asset, read, every, self.entry_points)
         for output in asset.outputs[1:]:
             with self._collecting_faults(str(output.key), asset.location):
-                yield assets.also_made(asset, output, self.entry_points)
+                yield assets.further_output(asset, output, self.entry_points)
 
     @property
     def _sources(self) -> dict[str, Source]:

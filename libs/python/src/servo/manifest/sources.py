@@ -48,7 +48,7 @@ def _makes(definition: Asset[..., Any] | Source, key: str) -> bool:
 def _check_one(parameter: str, key: str, source: Source, entry_points: EntryPoints) -> None:
     if not is_custom(source.io):
         raise InvalidValue(
-            f"the parameter `{parameter}` reads the source `{key}`, of which Servo stores nothing; give the source "
+            f"the parameter `{parameter}` reads the source `{key}`, which Servo does not store; give the source "
             "io=… a class with load(partition), or name it in deps=[…] without a parameter and read it in the function"
         )
     entry_points.io(source.io, "load")

@@ -36,7 +36,7 @@ def config_json(config: Mapping[str, Any]) -> str:
     try:
         return json.dumps(config, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
-        raise InvalidValue(f"config is no JSON: {error}; use texts, numbers, bools, lists and mappings") from None
+        raise InvalidValue(f"config is not JSON: {error}; use texts, numbers, bools, lists and mappings") from None
 
 
 def secret(given: Secret) -> common_pb2.SecretRef:

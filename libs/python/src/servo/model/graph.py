@@ -38,11 +38,11 @@ def order(upstream: Mapping[str, Iterable[str]]) -> list[str]:
             if waiting[follower] == 0:
                 heapq.heappush(ready, follower)
     if len(done) < len(before):
-        _tell_cycle(before, waiting)
+        _find_cycle(before, waiting)
     return done
 
 
-def _tell_cycle(before: Mapping[str, set[str]], waiting: Mapping[str, int]) -> NoReturn:
+def _find_cycle(before: Mapping[str, set[str]], waiting: Mapping[str, int]) -> NoReturn:
     """Every remaining node has a remaining dependency, so walking upstream must reach a node twice."""
     node = next(name for name in before if waiting[name])
     walk: list[str] = []

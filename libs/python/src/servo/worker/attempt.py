@@ -41,7 +41,7 @@ _DIED_HINT = (
     "look for what ends a process: os._exit, native code that crashes, SIGKILL of a machine without memory; then "
     "`servo runs retry`"
 )
-_OVER = (
+_FINAL_REASONS = (
     error_pb2.ERROR_REASON_STALE_ATTEMPT,
     error_pb2.ERROR_REASON_ATTEMPT_UNKNOWN,
     error_pb2.ERROR_REASON_ATTEMPT_CANCELLED,
@@ -71,7 +71,7 @@ class Attempt:
         self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
         self._child: Child | None = None
         self._memory = MemoryOverTime()
-        self._beside: asyncio.Task[None] | None = None
+        self._background: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[Any] | None = None
         self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
         self._lines = logs.LogBuffer()
@@ -117,8 +117,8 @@ class Attempt:
             finish = truncate(self._ended_early(f"the worker could not run it: {type(error).__name__}: {error}"))
         finally:
             lasts.cancel()
-            if self._beside:
-                self._beside.cancel()
+            if self._background:
+                self._background.cancel()
         while self._lines:
             self._send_logs()
         self._about(finish)
@@ -289,7 +289,7 @@ class Attempt:
         return max(deadline.seconds + deadline.nanos / 1e9 - time.time(), 0.0)
 
     def _start_background(self) -> None:
-        self._beside = asyncio.create_task(self._report_in_background())
+        self._background = asyncio.create_task(self._report_in_background())
 
     async def _report_in_background(self) -> None:
         """Reports the start of a longer attempt, then heartbeats and logs. Runs until it is cancelled."""
@@ -373,7 +373,7 @@ class Attempt:
                 self.renew(answer.heartbeat.renewed)
                 if answer.heartbeat.should_cancel:
                     self.cancel()
-            case "refusal" if answer.refusal.reason in _OVER:
+            case "refusal" if answer.refusal.reason in _FINAL_REASONS:
                 # Servo does not know the attempt or has given it up, so there is no point in
                 # continuing.
                 self.cancel()

@@ -94,8 +94,8 @@ def _function(name: str, module: str, function: str) -> Callable[..., Any]:
         return found.function
     if not callable(found):
         raise CannotCheck(
-            f"the check `{name}` is `{module}.{function}`, which is no function in this version of the code; build and "
-            "deploy it again"
+            f"the check `{name}` is `{module}.{function}`, which is not a function in this version of the code; build "
+            "and deploy it again"
         )
     plain: Callable[..., Any] = found
     return plain

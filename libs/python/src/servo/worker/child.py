@@ -53,7 +53,7 @@ class Child:
         self.jobs = 0
         self.stopped = False
         # Processor time of answered jobs, and of the unanswered one.
-        self._cpu_told_ms = self.cpu_ms = 0
+        self._cpu_reported_ms = self.cpu_ms = 0
 
     @classmethod
     async def start(cls, folder: Path, python: str = sys.executable, without: Set[str] = frozenset()) -> Child:
@@ -105,7 +105,7 @@ class Child:
         self._answer, self._take_line, self._take_record = answer, take_line, take_record
         self.jobs += 1
         if self._ended.is_set():
-            self._fail(ChildDied(_how(self._process.wait())))
+            self._fail(ChildDied(_exit_text(self._process.wait())))
         else:
             assert self._control
             self._control.write(frames.pack(job))
@@ -146,11 +146,11 @@ class Child:
             self._loop.remove_reader(self._watched)
             os.close(self._watched)
             os.close(self._lifeline)
-            self.cpu_ms = max(_cpu_ms(self._process.pid) - self._cpu_told_ms, 0)
+            self.cpu_ms = max(_cpu_ms(self._process.pid) - self._cpu_reported_ms, 0)
             # Before the process is reaped, because its pid and group id can be reused afterwards.
             self._signal(signal.SIGKILL)
             self._ended.set()
-            how = _how(self._process.wait())
+            how = _exit_text(self._process.wait())
             orphans.ours.discard(self._process.pid)
             orphans.end_soon()
             self._fail(ChildDied(how))
@@ -172,7 +172,7 @@ class Child:
         for pipe in list(self._printed):
             self._read_what_is_there(pipe)
         self._take_line = self._take_record = None
-        self._cpu_told_ms += answer["usage"]["cpu_ms"]
+        self._cpu_reported_ms += answer["usage"]["cpu_ms"]
         if self._answer and not self._answer.done():
             self._answer.set_result(answer)
 
@@ -232,7 +232,7 @@ class _Answers(asyncio.Protocol):
             while (answer := frames.take(self._received)) is not None:
                 self._take(answer)
         except ValueError as error:
-            self._fail(ChildDied(f"it answered what cannot be read: {error}"))
+            self._fail(ChildDied(f"its answer cannot be decoded: {error}"))
 
 
 def _end_at_once(process: subprocess.Popen[bytes]) -> None:
@@ -249,7 +249,7 @@ def _cpu_ms(pid: int) -> int:
     return sum(map(int, words[11:15])) * 1000 // _TICKS_PER_SECOND
 
 
-def _how(code: int) -> str:
+def _exit_text(code: int) -> str:
     if code < 0:
         return f"its process was ended by signal {signal.Signals(-code).name}"
     return f"its process ended with exit code {code}"

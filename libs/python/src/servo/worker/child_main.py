@@ -143,7 +143,9 @@ def _succeeded(attempted: AttemptState) -> dict[str, Any]:
 def _find(module: str, function: str) -> Asset[..., Any]:
     found = getattr(importlib.import_module(module), function, None)
     if not isinstance(found, Asset):
-        raise CodeMissing(f"`{module}.{function}` is no asset in this version of the code; build and deploy it again")
+        raise CodeMissing(
+            f"`{module}.{function}` is not an asset in this version of the code; build and deploy it again"
+        )
     return found
 
 
@@ -201,7 +203,7 @@ def _packed(answer: dict[str, Any]) -> bytes:
     try:
         return frames.pack(answer)
     except (TypeError, ValueError) as error:
-        described = {"category": "USER_CODE", "message": f"what the function answered cannot be sent: {error}"}
+        described = {"category": "USER_CODE", "message": f"the function's result cannot be encoded: {error}"}
         empty: dict[str, Any] = {"checks": [], "worn": answer["worn"]}
         return frames.pack({"outcome": "failed", "error": described, "usage": answer["usage"], **empty})
 

@@ -52,7 +52,7 @@ def _unpack(content: bytes, digest: str, folder: Path) -> None:
             zipped.extractall(partial)
         partial.replace(folder)
     except zipfile.BadZipFile as error:
-        raise BadCode(f"the archive {digest} is no zip: {error}") from None
+        raise BadCode(f"the archive {digest} is not a zip: {error}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

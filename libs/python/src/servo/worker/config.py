@@ -38,7 +38,7 @@ class PushConfig:
         host, _, port = variables.get(_PUSH_LISTEN, "0.0.0.0:8080").rpartition(":")
         certificate, key = variables.get(_PUSH_CERTIFICATE, ""), variables.get(_PUSH_KEY, "")
         if not port.isdecimal() or int(port) > 65_535:
-            raise InvalidValue(f"{_PUSH_LISTEN} is no address to listen at; write host:port, 0.0.0.0:8080 for instance")
+            raise InvalidValue(f"{_PUSH_LISTEN} is not an address to listen at; write host:port, such as 0.0.0.0:8080")
         if url.startswith("https://") and not (certificate and key):
             raise InvalidValue(
                 f"{_PUSH_URL} begins with https://; set {_PUSH_CERTIFICATE} and {_PUSH_KEY} to PEM files"

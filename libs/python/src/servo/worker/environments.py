@@ -154,7 +154,7 @@ async def _run(*command: str) -> None:
 
 def _refuse(output: str) -> None:
     lines = [_CREDENTIALS.sub("***@", line) for line in output.splitlines() if line.strip()]
-    words = "its requirements cannot be installed here; pip says:\n" + "\n".join(lines[-_LINES_TOLD:])
+    words = "its requirements cannot be installed here; pip reports:\n" + "\n".join(lines[-_LINES_TOLD:])
     raise EnvironmentUnavailable(words) if _PASSING.search(output) else BadEnvironment(words)
 
 

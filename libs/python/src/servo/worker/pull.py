@@ -34,7 +34,7 @@ class Pull:
         self._outgoing: list[dispatcher_pb2.PullTasksRequest] = []
         # Credits that are granted but not sent; they add up while a message is in flight.
         self._credits = 0
-        self._word = asyncio.Event()
+        self._wake = asyncio.Event()
         # The number of the current stream, because the generator of a broken stream may still wait
         # and must not take the messages of the next one.
         self._stream = 0
@@ -69,22 +69,25 @@ class Pull:
             )
         )
         call = client.dispatcher.PullTasks(self._messages(self._stream))
-        hearing = asyncio.create_task(self._receive_all(call))
+        receiving = asyncio.create_task(self._receive_all(call))
         shutdown = asyncio.create_task(self._send_drain())
-        beside = [asyncio.create_task(slots.stay_registered(registered)), asyncio.create_task(self._send_keepalives())]
+        background = [
+            asyncio.create_task(slots.stay_registered(registered)),
+            asyncio.create_task(self._send_keepalives()),
+        ]
         try:
-            await asyncio.wait([hearing, shutdown], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([receiving, shutdown], return_when=asyncio.FIRST_COMPLETED)
             if shutdown.done():
                 # The server ends the stream once it has recorded that the worker is gone.
-                await asyncio.wait([hearing], timeout=min(_PAUSE_MAX, slots.shutdown.seconds_left))
-            elif hearing.exception() is not None:
-                await hearing
+                await asyncio.wait([receiving], timeout=min(_PAUSE_MAX, slots.shutdown.seconds_left))
+            elif receiving.exception() is not None:
+                await receiving
         finally:
             self._stream += 1
             call.cancel()
-            for task in (hearing, shutdown, *beside):
+            for task in (receiving, shutdown, *background):
                 task.cancel()
-            await asyncio.gather(hearing, shutdown, *beside, return_exceptions=True)
+            await asyncio.gather(receiving, shutdown, *background, return_exceptions=True)
 
     async def _receive_all(self, call: AsyncIterable[dispatcher_pb2.PullTasksResponse]) -> None:
         try:
@@ -114,12 +117,12 @@ class Pull:
 
     async def _messages(self, stream: int) -> AsyncIterator[dispatcher_pb2.PullTasksRequest]:
         while True:
-            await self._word.wait()
+            await self._wake.wait()
             if stream != self._stream:
                 return
-            self._word.clear()
-            said, self._outgoing = self._outgoing, []
-            for message in said:
+            self._wake.clear()
+            messages, self._outgoing = self._outgoing, []
+            for message in messages:
                 yield message
             if self._credits:
                 count, self._credits = self._credits, 0
@@ -139,11 +142,11 @@ class Pull:
     def _grant(self, count: int) -> None:
         if count > 0 and not self._slots.shutdown.begun:
             self._credits += count
-            self._word.set()
+            self._wake.set()
 
     def _enqueue(self, **message: Any) -> None:
         self._outgoing.append(self._message(**message))
-        self._word.set()
+        self._wake.set()
 
     def _message(self, **message: Any) -> dispatcher_pb2.PullTasksRequest:
         slots = self._slots

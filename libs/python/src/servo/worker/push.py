@@ -110,7 +110,7 @@ class Push:
             signed = worker_pb2.SignedEnvelope.FromString(body)
         except DecodeError:
             return HTTPStatus.BAD_REQUEST
-        return _ANSWERS[self._slots.admit(signed, self._carry_out, only_with_room=True)]
+        return _ANSWERS[self._slots.admit(signed, self._carry_out, only_if_free=True)]
 
     async def _carry_out(self, attempt: Attempt) -> None:
         if await self._may_start(attempt):
@@ -130,7 +130,7 @@ class Push:
                     except _PASSING:
                         await asyncio.sleep(_PAUSE)
         except TimeoutError:
-            _log.info("attempt %s: nobody answered whether it may start", attempt.envelope.attempt_id)
+            _log.info("attempt %s: the server did not answer whether it may start", attempt.envelope.attempt_id)
         except CallFailed as error:
             _log.info("attempt %s is not for us to start: %s", attempt.envelope.attempt_id, error)
         return False

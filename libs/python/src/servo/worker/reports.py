@@ -59,7 +59,7 @@ class TakesReports(Protocol):
     def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> None: ...
 
 
-class _Open(NamedTuple):
+class _Unanswered(NamedTuple):
     item: callback_pb2.CallbackItem
     answered: TakesAnswer
     # Proves that the attempt may continue, for heartbeats and logs whose signature expired during
@@ -71,17 +71,17 @@ class Reports:
     def __init__(self, client: AsyncClient, tenant: str, spool: Spool) -> None:
         self._client, self._tenant, self._spool = client, tenant, spool
         # Unanswered reports by number, so in the order in which they were made.
-        self._open: dict[int, _Open] = {}
+        self._unanswered: dict[int, _Unanswered] = {}
         self._unsent: list[int] = []
         # Outcomes that are not on disk yet; they are not sent before.
-        self._unkept: list[int] = []
-        self._kept: dict[int, Path] = {}
+        self._unspooled: list[int] = []
+        self._spooled: dict[int, Path] = {}
         # The unanswered outcomes in each file of the spool.
         self._files: dict[Path, set[int]] = {}
         # One thread, so that writing and deleting never overlap.
         self._disk = ThreadPoolExecutor(1, "servo-spool")
         self._next = 1
-        self._news = asyncio.Event()
+        self._has_unsent = asyncio.Event()
         self._outcomes = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -92,11 +92,11 @@ class Reports:
     def send(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> None:
         number = self._add(item, answered, renewal)
         if item.WhichOneof("call") == "finish":
-            self._unkept.append(number)
+            self._unspooled.append(number)
             self._outcomes.set()
         else:
             self._unsent.append(number)
-            self._news.set()
+            self._has_unsent.set()
 
     async def all_answered(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
@@ -108,25 +108,25 @@ class Reports:
         for path, items in self._spool.left():
             self._is_durable(path, [self._add(item) for item in items])
         try:
-            await run_until_first_ends(self._keep_outcomes(), self._exchange_until_stopped())
+            await run_until_first_ends(self._spool_outcomes(), self._exchange_until_stopped())
         finally:
             self._disk.shutdown()
             # Writes outcomes that are not on disk yet. One that is written twice is sent twice,
             # which the server recognizes.
-            self._write(self._answered_files(), [self._open[number].item for number in self._unkept])
+            self._write(self._answered_files(), [self._unanswered[number].item for number in self._unspooled])
             self._spool.close()
 
     async def _exchange_until_stopped(self) -> None:
         pause = _PAUSE_MIN
         while True:
             # Opens no stream before there is a report.
-            await self._news.wait()
+            await self._has_unsent.wait()
             began = asyncio.get_running_loop().time()
             try:
                 await self._exchange()
             except grpc.aio.AioRpcError as error:
                 _log.debug("the stream of reports broke: %s", error.details())
-            self._unsent = sorted(self._open.keys() - set(self._unkept))
+            self._unsent = sorted(self._unanswered.keys() - set(self._unspooled))
             lasted = asyncio.get_running_loop().time() - began
             pause = _PAUSE_MIN if lasted > _PAUSE_MAX else min(pause * 2, _PAUSE_MAX)
             await asyncio.sleep(min(pause, self._shortest_interval()) * random.uniform(0.5, 1.0))
@@ -135,11 +135,11 @@ class Reports:
         """The shortest interval of the queued heartbeats. The server judges silence from the moment
         it is back, so a longer pause could cost an attempt that is alive.
         """
-        beats = (each.item.heartbeat for each in self._open.values() if each.item.HasField("heartbeat"))
+        beats = (each.item.heartbeat for each in self._unanswered.values() if each.item.HasField("heartbeat"))
         timeouts = (beat.heartbeat_timeout for beat in beats if beat.HasField("heartbeat_timeout"))
         return min((_seconds(timeout) / _BEATS_PER_TIMEOUT for timeout in timeouts), default=_PAUSE_MAX)
 
-    async def _keep_outcomes(self) -> None:
+    async def _spool_outcomes(self) -> None:
         """Writes outcomes to disk; while some are being written, the next accumulate."""
         loop = asyncio.get_running_loop()
         while True:
@@ -148,15 +148,15 @@ class Reports:
             answered = self._answered_files()
             for path in answered:
                 del self._files[path]
-            while self._unkept or answered:
-                numbers = self._unkept[:_ITEMS_PER_MESSAGE_MAX]
-                items = [self._open[number].item for number in numbers]
+            while self._unspooled or answered:
+                numbers = self._unspooled[:_ITEMS_PER_MESSAGE_MAX]
+                items = [self._unanswered[number].item for number in numbers]
                 # Shielded from cancellation, because the deleted files are no longer listed
                 # anywhere.
                 writing = loop.run_in_executor(self._disk, self._write, answered, items)
-                kept_in: Path | None = await asyncio.shield(writing)
-                del self._unkept[: len(numbers)]
-                self._is_durable(kept_in, numbers)
+                spooled_in: Path | None = await asyncio.shield(writing)
+                del self._unspooled[: len(numbers)]
+                self._is_durable(spooled_in, numbers)
                 answered = []
 
     def _write(self, answered: list[Path], items: list[callback_pb2.CallbackItem]) -> Path | None:
@@ -172,17 +172,17 @@ class Reports:
 
     def _is_durable(self, path: Path | None, numbers: list[int]) -> None:
         if path is not None:
-            self._kept.update(dict.fromkeys(numbers, path))
+            self._spooled.update(dict.fromkeys(numbers, path))
             self._files.setdefault(path, set()).update(numbers)
         self._unsent.extend(numbers)
-        self._news.set()
+        self._has_unsent.set()
 
     def _answered_files(self) -> list[Path]:
         return [path for path, numbers in self._files.items() if not numbers]
 
     def _add(self, item: callback_pb2.CallbackItem, answered: TakesAnswer | None = None, renewal: str = "") -> int:
         item.number = self._next
-        self._open[self._next] = _Open(item, answered or (lambda _: None), renewal)
+        self._unanswered[self._next] = _Unanswered(item, answered or (lambda _: None), renewal)
         self._next += 1
         self._idle.clear()
         return item.number
@@ -194,7 +194,7 @@ class Reports:
         try:
             async for answers in call:
                 for answer in answers.results:
-                    self._take(answer)
+                    self._handle_answer(answer)
         finally:
             self._stream += 1
             call.cancel()
@@ -204,15 +204,15 @@ class Reports:
             while self._unsent and stream == self._stream:
                 yield callback_pb2.StreamCallbacksRequest(tenant=self._tenant, items=self._next_items())
             if stream == self._stream:
-                self._news.clear()
-                await self._news.wait()
+                self._has_unsent.clear()
+                await self._has_unsent.wait()
 
     def _next_items(self) -> list[callback_pb2.CallbackItem]:
         items: list[callback_pb2.CallbackItem] = []
         size = taken = 0
         for number in self._unsent[:_ITEMS_PER_MESSAGE_MAX]:
-            if number in self._open:
-                item = self._open[number].item
+            if number in self._unanswered:
+                item = self._unanswered[number].item
                 size += item.ByteSize()
                 if items and size > _MESSAGE_BYTES_MAX:
                     break
@@ -221,31 +221,31 @@ class Reports:
         del self._unsent[:taken]
         return items
 
-    def _take(self, answer: callback_pb2.CallbackResult) -> None:
-        report = self._open.get(answer.number)
+    def _handle_answer(self, answer: callback_pb2.CallbackResult) -> None:
+        report = self._unanswered.get(answer.number)
         if report is None:
             return
         refusal = answer.refusal if answer.WhichOneof("result") == "refusal" else None
         if refusal and refusal.HasField("retry_after"):
             asyncio.get_running_loop().call_later(_seconds(refusal.retry_after), self._send_again, answer.number)
             return
-        if refusal and _may_return(report, refusal):
-            _log.debug("a signature expired meanwhile and is renewed")
+        if refusal and _can_renew(report, refusal):
+            _log.debug("a signature expired during an outage and is renewed")
             report.item.renewal = report.renewal
             self._send_again(answer.number)
             return
         # Removed first, because an answer whose handling fails would be repeated with every stream.
-        del self._open[answer.number]
+        del self._unanswered[answer.number]
         self._forget(answer.number)
-        if not self._open:
+        if not self._unanswered:
             self._idle.set()
-            self._news.clear()
+            self._has_unsent.clear()
         if refusal:
             _log.warning("a report was refused: %s: %s", _named(refusal.reason), refusal.message)
         report.answered(answer)
 
     def _forget(self, number: int) -> None:
-        path = self._kept.pop(number, None)
+        path = self._spooled.pop(number, None)
         if path is None:
             return
         self._files[path].discard(number)
@@ -253,12 +253,12 @@ class Reports:
             self._outcomes.set()
 
     def _send_again(self, number: int) -> None:
-        if number in self._open and number not in self._unsent:
+        if number in self._unanswered and number not in self._unsent:
             self._unsent.append(number)
-            self._news.set()
+            self._has_unsent.set()
 
 
-def _may_return(report: _Open, refusal: callback_pb2.CallbackRefusal) -> bool:
+def _can_renew(report: _Unanswered, refusal: callback_pb2.CallbackRefusal) -> bool:
     """Whether the report can be repeated with proof that its attempt may continue, and was not yet."""
     short_lived = report.item.WhichOneof("call") in ("heartbeat", "logs")
     expired = refusal.reason == error_pb2.ERROR_REASON_SIGNATURE_EXPIRED

@@ -70,7 +70,7 @@ class SecretManager:
             raise SecretUnavailable(f"cannot be read at {resource}: {error}") from error
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
             # Without the error's message, which may contain a part of the secret.
-            raise SecretNotFound(f"at {resource} is no text that was encoded as the protocol says") from error
+            raise SecretNotFound(f"at {resource} is no text in the protocol's encoding") from error
 
 
 PROVIDERS: Mapping[str, Provider] = {"env": Environment(), "gcp-secret-manager": SecretManager()}
@@ -110,7 +110,7 @@ async def read_all(
         provider = providers.get(reference.provider)
         if provider is None:
             raise SecretNotFound(
-                f"the secret `{reference.name}` lies in {reference.provider}, which this worker cannot read"
+                f"the secret `{reference.name}` is stored in {reference.provider}, which this worker cannot read"
             )
         try:
             if isinstance(provider, Environment):

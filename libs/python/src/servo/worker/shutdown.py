@@ -20,20 +20,20 @@ class Shutdown:
         self._grace = grace
         self.kill_seconds = min(kill_grace, grace * _REPORT_SHARE)
         self._answer_seconds = min(_ANSWERS_SECONDS_MAX, grace * _REPORT_SHARE)
-        self._told = asyncio.Event()
+        self._begun = asyncio.Event()
         self._ends = 0.0
 
     def begin(self) -> None:
-        if not self._told.is_set():
+        if not self._begun.is_set():
             self._ends = asyncio.get_running_loop().time() + self._grace
-            self._told.set()
+            self._begun.set()
 
     @property
     def begun(self) -> bool:
-        return self._told.is_set()
+        return self._begun.is_set()
 
     async def wait(self) -> None:
-        await self._told.wait()
+        await self._begun.wait()
 
     @property
     def seconds_left(self) -> float:

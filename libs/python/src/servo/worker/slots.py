@@ -79,7 +79,7 @@ class Slots:
         run_attempt: Callable[[Attempt], Awaitable[None]] = Attempt.run,
         ended: Callable[[], None] = lambda: None,
         *,
-        only_with_room: bool = False,
+        only_if_free: bool = False,
     ) -> Admission:
         """Starts the attempt of a new envelope for this worker; ``ended`` is called when its slot
         is free again. A pulled envelope is accepted without a free slot, because it is assigned to
@@ -89,7 +89,7 @@ class Slots:
         if envelope is None:
             _log.warning("an envelope has a wrong signature and is not run")
             return Admission.FORGED
-        if only_with_room and len(self.running) >= self.config.slots and envelope.attempt_id not in self.running:
+        if only_if_free and len(self.running) >= self.config.slots and envelope.attempt_id not in self.running:
             return Admission.FULL
         if not self._seen.is_new(envelope.attempt_id):
             return Admission.KNOWN
@@ -129,7 +129,7 @@ class Slots:
 
     async def all_answered(self) -> None:
         if not await self.reports.all_answered(self.shutdown.seconds_left):
-            _log.warning("outcomes without an answer stay in %s", self.config.folder)
+            _log.warning("unanswered outcomes stay in %s", self.config.folder)
 
     async def close(self) -> None:
         await self._environments.close()
