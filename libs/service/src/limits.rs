@@ -16,38 +16,38 @@ const OTHERS: &str = "-";
 /// Follows the stream until it breaks and calls `publish` with all limits whenever one changes.
 /// `read` extracts the part of a tenant's limits that the caller enforces. A quota service that
 /// does not stream limits has none.
-pub async fn follow_limits<T: Default>(
+pub async fn follow_limits<T: Default, F: Future<Output = ()>>(
     quota: Peer,
     read: impl Fn(&v1::TenantLimits) -> T,
-    publish: impl Fn(PerTenant<T>),
+    publish: impl Fn(PerTenant<T>) -> F,
 ) -> Result<(), Status> {
     let watch = v1::WatchLimitsRequest {
         resume_token: String::new(),
     };
     let mut stream = match QuotaServiceClient::new(quota).watch_limits(watch).await {
         Ok(response) => response.into_inner(),
-        Err(status) => return without_limits(status, publish),
+        Err(status) => return without_limits(status, publish).await,
     };
     let mut limits = PerTenant::default();
     loop {
         match stream.message().await {
-            Ok(Some(update)) if apply(&mut limits, &update, &read) => publish(limits.clone()),
+            Ok(Some(update)) if apply(&mut limits, &update, &read) => publish(limits.clone()).await,
             Ok(Some(_)) => {}
             Ok(None) => return Ok(()),
-            Err(status) => return without_limits(status, publish),
+            Err(status) => return without_limits(status, publish).await,
         }
     }
 }
 
-fn without_limits<T: Default>(
+async fn without_limits<T: Default, F: Future<Output = ()>>(
     status: Status,
-    publish: impl Fn(PerTenant<T>),
+    publish: impl Fn(PerTenant<T>) -> F,
 ) -> Result<(), Status> {
     if status.code() != Code::Unimplemented {
         return Err(status);
     }
     info!("the quota service streams no limits: no tenant has a limit");
-    publish(PerTenant::none());
+    publish(PerTenant::none()).await;
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 //!
 //! 1. records that the instance is alive and counts those that are, because the fair share of each
 //!    is the number of shards divided by the number of instances, rounded up;
-//! 2. renews what is held. When the renewal fails, leases that have not expired are kept: nobody
-//!    else can acquire them before they expire by the local clock, so one failed statement does not
+//! 2. renews what is held. When the renewal fails, leases that have not expired are kept: no
+//!    other instance can acquire them before they expire by the local clock, so one failed statement does not
 //!    move work to other instances;
 //! 3. gives back what is above the share, and shards that this instance cannot process;
 //! 4. acquires free shards up to the share.
@@ -38,7 +38,7 @@ pub trait ShardOwner: Send + Sync {
     }
 
     /// Everything that is held now, after any change and after every renewal.
-    fn update(&self, held: &[Lease]);
+    fn update(&self, held: &[Lease]) -> impl Future<Output = ()> + Send;
 
     /// These shards are about to be given back: stop using them before this returns.
     fn leave(&self, _shards: &[i16]) -> impl Future<Output = ()> + Send {
@@ -105,12 +105,12 @@ impl<O: ShardOwner> LeaseKeeper<O> {
             let now = Instant::now();
             state.held.retain(|lease| now < lease.expires());
         }
-        self.owner.update(&state.held);
+        self.owner.update(&state.held).await;
         round
     }
 
-    /// Gives everything back, so that others need not wait until the leases expire. What cannot be
-    /// released now expires.
+    /// Gives everything back, so that others need not wait until the leases expire. Leases that cannot be
+    /// released now expire.
     pub async fn leave(&self) {
         let mut state = self.state.lock().await;
         self.release_all(&mut state).await;
@@ -156,7 +156,7 @@ impl<O: ShardOwner> LeaseKeeper<O> {
         let shards: Vec<i16> = given.iter().map(Lease::shard).collect();
         tracing::info!(stream = ?self.leases.stream(), ?shards, "giving shards back");
         self.owner.leave(&shards).await;
-        self.owner.update(&state.held);
+        self.owner.update(&state.held).await;
         for lease in given {
             self.leases.release(lease).await?;
         }
@@ -183,7 +183,7 @@ impl<O: ShardOwner> LeaseKeeper<O> {
         let leases = std::mem::take(&mut state.held);
         let shards: Vec<i16> = leases.iter().map(Lease::shard).collect();
         self.owner.leave(&shards).await;
-        self.owner.update(&[]);
+        self.owner.update(&[]).await;
         for lease in leases {
             let _ = self.leases.release(lease).await;
         }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{admin, store};
-use servo_local::TestDatabase;
+use servo_local::{TestDatabase, wait};
 use servo_model::{Service, Stream};
 use servo_store::{Lease, LeaseKeeper, LeaseTtl, Leases, ShardOwner, Store};
 use sqlx::Executor;
@@ -27,7 +27,7 @@ impl ShardOwner for Owner {
         !self.unreadable.lock().unwrap().contains(&shard)
     }
 
-    fn update(&self, held: &[Lease]) {
+    async fn update(&self, held: &[Lease]) {
         let held: BTreeSet<i16> = held.iter().map(Lease::shard).collect();
         let mut known = self.held.lock().unwrap();
         if *known != held {
@@ -158,13 +158,10 @@ async fn after_a_lost_connection_everything_is_acquired_again() {
     let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()";
     admin(&database).await.execute(others).await.unwrap();
-    let again = async {
-        while keeper.run_once().await.is_err() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    let waited = tokio::time::timeout(Duration::from_secs(10), again).await;
-    waited.expect("a round succeeds over a new connection");
+    wait::until_true("a round to succeed over a new connection", async || {
+        keeper.run_once().await.is_ok()
+    })
+    .await;
     let epochs = epochs(&keeper).await;
     assert!(
         epochs.len() == 16 && epochs.iter().all(|epoch| *epoch > 1),

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use serde::Deserialize;
-use servo_mesh::config::SigningKeys;
-use servo_model::limits::{CLOCK_SKEW_MAX, HEARTBEAT_INTERVAL};
+use servo_service::settings::{Attempts, Paging};
 use servo_store::DatabaseConfig;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
+    pub attempts: Attempts,
     pub database: DatabaseConfig,
+    pub paging: Paging,
     #[serde(default)]
     pub dispatcher: Section,
 }
@@ -25,20 +26,8 @@ pub struct Section {
     /// How long the admission shards of a crashed instance stay without a holder.
     #[serde(deserialize_with = "servo_mesh::config::duration")]
     pub lease_ttl: Duration,
-    /// Keys that sign callbacks; the first one also signs envelopes. The callback service has the
-    /// same keys.
-    pub signing_keys: SigningKeys,
     /// Where workers send callbacks, if not to the address that their envelopes come from.
     pub callback_url: String,
-    /// Prefix of all output folders.
-    pub output_base: String,
-    /// Longest time between two heartbeats of an attempt.
-    #[serde(deserialize_with = "servo_mesh::config::duration")]
-    pub heartbeat_interval: Duration,
-    /// How late a signed call may arrive, and how far clocks may differ. The callback service has
-    /// the same value.
-    #[serde(deserialize_with = "servo_mesh::config::duration")]
-    pub signature_grace: Duration,
     /// Memory for cached plans.
     #[serde(deserialize_with = "servo_mesh::config::size")]
     pub plan_cache: usize,
@@ -78,11 +67,7 @@ impl Default for Section {
         Section {
             address: None,
             lease_ttl: Duration::from_secs(5),
-            signing_keys: SigningKeys::default(),
             callback_url: String::new(),
-            output_base: String::new(),
-            heartbeat_interval: HEARTBEAT_INTERVAL,
-            signature_grace: CLOCK_SKEW_MAX,
             plan_cache: 64 << 20,
             shared_workers: false,
             push: Push::default(),

@@ -14,6 +14,7 @@
 //! **Stays absent:** writes to tasks. A claim is an event, and the scheduler that holds the run's
 //! shard appends it.
 
+mod admission_shards;
 mod clock;
 mod config;
 pub mod core;
@@ -33,23 +34,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_mesh::config::BadKeys;
-use servo_mesh::{Doorbell, Fault, Mesh, Pace, ServiceFuture, Serving};
-use servo_model::presign::SignatureGrace;
+use servo_mesh::{Doorbell, Fault, Mesh, Pace, PageTokens, ServiceFuture, Serving};
 use servo_model::{Service, Stream, WorkerId};
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
 use servo_queue::{ClientTls, PostgresQueue, Pusher, QueueSettings};
 use servo_store::{LeaseTtl, Leases, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
 
+use crate::admission_shards::{AdmissionLeases, AdmissionShards};
 use crate::core::push_targets::PushTarget;
 use crate::engine::{
     Engine, EngineActor, InputReader, Plans, PushQueue, Redirects, engine, queue_names,
 };
 use crate::envelope::Signer;
 use crate::loops::commands::CommandLoop;
-use crate::loops::lease_keeper::LeaseKeeper;
 use crate::loops::registry::{self, RegistryLoop};
 use crate::loops::scheduler_streams::SchedulerStreams;
 use crate::loops::{limits, push_workers};
@@ -70,7 +69,7 @@ pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let (parts, actor) = Parts::build(&mesh)?;
-    tokio::spawn(actor.run());
+    mesh.spawn("engine", actor.run());
     parts.ring_when_shards_change();
     let released = parts.release_when_draining(&mesh);
     parts.start_pusher(&mesh);
@@ -87,11 +86,12 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
 struct Parts {
     store: Store,
     signer: Signer,
+    page_tokens: PageTokens,
     metrics: Metrics,
     engine: Engine,
     /// `None` when pushes are off.
     queue: Option<PostgresQueue>,
-    leases: Arc<LeaseKeeper>,
+    leases: Arc<AdmissionLeases>,
     lease_ttl: Duration,
     streams_bell: Doorbell,
     commands_bell: Doorbell,
@@ -104,7 +104,7 @@ impl Parts {
         let store = Store::connect(Service::Dispatcher, &mesh.config().database)?;
         let ttl = LeaseTtl::new(config.lease_ttl)
             .map_err(|bad| Fault::config("dispatcher.lease_ttl", bad.fault))?;
-        let signer = signer(config)?;
+        let signer = signer(mesh.config())?;
         let queues = queue_names(config.push.queues);
         let queue = push_queue(&store, &config.push, &queues)?;
         let metrics = Metrics::default();
@@ -128,6 +128,7 @@ impl Parts {
             streams_bell: Doorbell::new(),
             commands_bell: Doorbell::new(),
             push_workers_bell: Doorbell::new(),
+            page_tokens: mesh.config().paging.tokens()?,
             store,
             signer,
             metrics,
@@ -140,7 +141,7 @@ impl Parts {
     fn ring_when_shards_change(&self) {
         let mut held = self.engine.held();
         let bells = [self.streams_bell.clone(), self.push_workers_bell.clone()];
-        tokio::spawn(async move {
+        servo_actor::spawn("shard changes", async move {
             while held.changed().await.is_ok() {
                 bells.iter().for_each(Doorbell::ring);
             }
@@ -152,11 +153,9 @@ impl Parts {
     fn release_when_draining(&self, mesh: &Mesh<Config>) -> JoinHandle<()> {
         let shutdown = mesh.shutdown().clone();
         let leases = self.leases.clone();
-        tokio::spawn(async move {
+        mesh.spawn("lease release", async move {
             shutdown.draining().await;
-            if let Err(error) = leases.release_all().await {
-                warn!(%error, "failed to release admission shards; their leases expire");
-            }
+            leases.leave().await;
         })
     }
 
@@ -169,9 +168,9 @@ impl Parts {
         let tls = ClientTls::new(move || tls.web_client_config());
         let stop = CancellationToken::new();
         let pusher = Pusher::new(queue, Some(tls), uuid::Uuid::from_bytes(rand::random()));
-        tokio::spawn(pusher.run(stop.clone()));
+        mesh.spawn("pusher", pusher.run(stop.clone()));
         let shutdown = mesh.shutdown().clone();
-        tokio::spawn(async move {
+        mesh.spawn("pusher stop", async move {
             shutdown.draining().await;
             stop.cancel();
         });
@@ -183,6 +182,7 @@ impl Parts {
             store: self.store.clone(),
             engine: self.engine.clone(),
             signer: self.signer.clone(),
+            page_tokens: self.page_tokens.clone(),
             commands_changed: self.commands_bell.clone(),
             push_workers_changed: self.push_workers_bell.clone(),
             connections: Arc::default(),
@@ -209,9 +209,9 @@ impl Parts {
         // pauses for longer than the TTL.
         let renewal = Pace::every(self.lease_ttl / 3).retried_within(self.lease_ttl / 3);
         serving
-            .with_loop("leases", renewal.woken_by(self.leases.bell()), move || {
+            .with_loop("leases", renewal, move || {
                 let leases = leases.clone();
-                async move { leases.run_once().await }
+                async move { leases.run_once().await.map(|round| round.again_in) }
             })
             .with_loop(
                 "streams",
@@ -271,10 +271,15 @@ impl Parts {
     }
 }
 
-fn lease_keeper(mesh: &Mesh<Config>, store: &Store, engine: &Engine, ttl: LeaseTtl) -> LeaseKeeper {
+fn lease_keeper(
+    mesh: &Mesh<Config>,
+    store: &Store,
+    engine: &Engine,
+    ttl: LeaseTtl,
+) -> AdmissionLeases {
     let instance = WorkerId::new((clock::now() * 1e3) as u64, rand::random()).to_string();
     let leases = Leases::new(store, Stream::Dispatch, &instance, &address(mesh), ttl);
-    LeaseKeeper::new(store, leases, engine.clone(), &instance, ttl.get())
+    AdmissionLeases::new(store, leases, AdmissionShards::new(engine.clone()))
 }
 
 fn push_queue(store: &Store, push: &Push, names: &[Arc<str>]) -> Result<PostgresQueue, Fault> {
@@ -305,22 +310,20 @@ fn address(mesh: &Mesh<Config>) -> String {
     })
 }
 
-fn signer(config: &Section) -> Result<Signer, Fault> {
-    let fault = |fault| Fault::config("dispatcher.signing_keys", fault);
-    let callbacks = config.signing_keys.ring().map_err(fault)?;
-    let (kid, secret) = config
+fn signer(config: &Config) -> Result<Signer, Fault> {
+    let attempts = &config.attempts;
+    let callbacks = attempts.key_ring()?;
+    let (kid, secret) = attempts
         .signing_keys
         .current()
-        .ok_or_else(|| fault(BadKeys::None))?;
-    let grace = SignatureGrace::new(config.signature_grace)
-        .map_err(|error| Fault::config("dispatcher.signature_grace", error))?;
+        .ok_or_else(|| Fault::config("attempts.signing_keys", BadKeys::None))?;
     Ok(Signer {
         callbacks,
         envelope_secret: envelope::hmac(secret, b"envelope secret v1").into(),
         envelope_key_id: kid.into(),
-        callback_url: config.callback_url.as_str().into(),
-        output_base: config.output_base.as_str().into(),
-        heartbeat_interval: config.heartbeat_interval,
-        grace,
+        callback_url: config.dispatcher.callback_url.as_str().into(),
+        output_base: attempts.output_base.as_str().into(),
+        heartbeat_interval: attempts.heartbeat_interval,
+        grace: attempts.grace()?,
     })
 }

@@ -1,6 +1,7 @@
 //! The configuration file of each service.
 
 use std::fs;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use data_encoding::HEXLOWER;
@@ -38,6 +39,9 @@ fn config(mesh: &LocalMesh, instance: Instance) -> Table {
         let key = Value::String(mesh.page_token_secret.clone());
         let keys = table([("keys", Value::Array(vec![key]))]);
         config.insert("paging".into(), keys);
+    }
+    if matches!(service, Service::Dispatcher | Service::Callback) {
+        config.insert("attempts".into(), attempts(mesh));
     }
     if let Some(mut own) = own_section(mesh, instance) {
         own.extend(timings(mesh, service));
@@ -86,12 +90,10 @@ fn own_section(mesh: &LocalMesh, instance: Instance) -> Option<Table> {
             ),
         ])),
         Service::Dispatcher => Some(entries([
-            ("signing_keys", signing_keys(mesh)),
             (
                 "push",
                 table([("targets", Value::Array(vec!["http://127.0.0.1".into()]))]),
             ),
-            ("output_base", output_base(mesh)),
             ("shared_workers", mesh.shared_workers.into()),
         ])),
         Service::Planner => Some(entries([(
@@ -102,19 +104,37 @@ fn own_section(mesh: &LocalMesh, instance: Instance) -> Option<Table> {
     }
 }
 
+/// The section on which the dispatcher and the callback must agree.
+fn attempts(mesh: &LocalMesh) -> Value {
+    let mut attempts = entries([
+        ("signing_keys", signing_keys(mesh)),
+        ("output_base", output_base(mesh)),
+    ]);
+    if let Some(timings) = mesh.timings {
+        attempts.insert("heartbeat_interval".into(), milliseconds(timings.heartbeat));
+        if let Some(grace) = timings.signature_grace {
+            attempts.insert("signature_grace".into(), milliseconds(grace));
+        }
+    }
+    Value::Table(attempts)
+}
+
+fn milliseconds(time: Duration) -> Value {
+    Value::String(format!("{}ms", time.as_millis()))
+}
+
 /// The settings that determine how fast a lost process is detected, if the mesh overrides them.
 fn timings(mesh: &LocalMesh, service: Service) -> Table {
     let Some(timings) = mesh.timings else {
         return Table::new();
     };
-    let text = |time: std::time::Duration| Value::String(format!("{}ms", time.as_millis()));
     let (lease, beat) = (
-        ("lease_ttl", text(timings.lease)),
-        ("heartbeat_interval", text(timings.heartbeat)),
+        ("lease_ttl", milliseconds(timings.lease)),
+        ("heartbeat_interval", milliseconds(timings.heartbeat)),
     );
     let mut own = match service {
         Service::Scheduler => entries([lease]),
-        Service::Dispatcher => entries([lease, beat]),
+        Service::Dispatcher => return entries([lease]),
         Service::Callback => entries([beat]),
         _ => return Table::new(),
     };
@@ -122,7 +142,7 @@ fn timings(mesh: &LocalMesh, service: Service) -> Table {
         own.extend(
             timings
                 .signature_grace
-                .map(|grace| ("signature_grace".to_owned(), text(grace))),
+                .map(|grace| ("signature_grace".to_owned(), milliseconds(grace))),
         );
     }
     own

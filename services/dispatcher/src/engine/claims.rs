@@ -43,9 +43,7 @@ impl EngineActor {
         };
         if let Some(connection) = self.connections.get(&source) {
             // When the stream is broken its reader sends `Closed`, which marks these claims unsure.
-            let _ = connection.requests.send(pb::AdmitRequest {
-                message: Some(ToScheduler::Claims(batch)),
-            });
+            connection.send(ToScheduler::Claims(batch));
         }
     }
 

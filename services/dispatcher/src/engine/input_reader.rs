@@ -17,6 +17,9 @@ use crate::inputs::{self, EnvelopeInputs, InputList, VersionPart};
 use crate::store;
 use crate::stored_plan::StoredPlan;
 
+/// Reads that wait. Beyond that a read is dropped, and its task becomes ready again after the start
+/// deadline.
+const JOBS_QUEUED_MAX: usize = 65_536;
 /// Tasks whose inputs are read by one statement.
 const JOBS_PER_BATCH_MAX: usize = 256;
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -42,14 +45,14 @@ enum Lookup {
 
 /// The engine's side of the reader.
 pub(crate) struct InputReader {
-    jobs: mpsc::UnboundedSender<Job>,
+    jobs: mpsc::Sender<Job>,
     lookups: HashMap<AttemptId, Lookup>,
 }
 
 impl InputReader {
     pub(crate) fn start(engine: Engine, loops: LoopStore) -> InputReader {
-        let (jobs, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(run(engine, loops, inbox));
+        let (jobs, inbox) = mpsc::channel(JOBS_QUEUED_MAX);
+        servo_actor::spawn("input reader", run(engine, loops, inbox));
         InputReader {
             jobs,
             lookups: HashMap::new(),
@@ -138,13 +141,15 @@ impl InputReader {
     }
 
     fn enqueue(&mut self, attempt: AttemptId, lookup: Lookup, job: Job) {
-        self.lookups.insert(attempt, lookup);
-        // The reader runs until the process exits.
-        let _ = self.jobs.send(job);
+        if self.jobs.try_send(job).is_ok() {
+            self.lookups.insert(attempt, lookup);
+        } else {
+            error!(%attempt, "too many reads of inputs are queued; the task becomes ready again after the start deadline");
+        }
     }
 }
 
-async fn run(engine: Engine, loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<Job>) {
+async fn run(engine: Engine, loops: LoopStore, mut inbox: mpsc::Receiver<Job>) {
     let mut jobs = Vec::new();
     while inbox.recv_many(&mut jobs, JOBS_PER_BATCH_MAX).await > 0 {
         let mut reads = Vec::new();
@@ -167,10 +172,11 @@ async fn read_batch(engine: &Engine, loops: &LoopStore, reads: Vec<Read>) {
         return;
     }
     match find_with_retry(loops, &reads).await {
-        Ok(found) => engine.send(Message::InputsResolved(found)),
+        Ok(found) => engine.send(Message::InputsResolved(found)).await,
         Err(error) => {
             warn!(%error, tasks = reads.len(), "failed to read the inputs of a batch; reading them one by one");
-            tokio::spawn(read_each(engine.clone(), loops.clone(), reads));
+            let each = read_each(engine.clone(), loops.clone(), reads);
+            servo_actor::spawn_task("single input reads", each);
         }
     }
 }
@@ -178,12 +184,12 @@ async fn read_batch(engine: &Engine, loops: &LoopStore, reads: Vec<Read>) {
 async fn read_each(engine: Engine, loops: LoopStore, reads: Vec<Read>) {
     for read in reads {
         match find_with_retry(&loops, std::slice::from_ref(&read)).await {
-            Ok(found) => engine.send(Message::InputsResolved(found)),
+            Ok(found) => engine.send(Message::InputsResolved(found)).await,
             Err(error) => {
                 let reason = format!(
                     "the inputs cannot be looked up: {error}; read fewer partitions at once"
                 );
-                engine.send(Message::Undeliverable(read.0, reason));
+                engine.send(Message::Undeliverable(read.0, reason)).await;
             }
         }
     }
@@ -255,25 +261,26 @@ async fn store_list(engine: &Engine, attempt: AttemptId, uri: String, found: Env
     let EnvelopeInputs { inputs, previous } = found;
     let Some(path) = uri.strip_prefix("file://").map(PathBuf::from) else {
         let reason = "the list of inputs is too long for an envelope, and longer lists are stored \
-                      below a file:// base only: set dispatcher.output_base to one, or read fewer \
+                      below a file:// base only: set attempts.output_base to one, or read fewer \
                       partitions at once";
-        return engine.send(Message::Undeliverable(attempt, reason.to_owned()));
+        let reason = reason.to_owned();
+        return engine.send(Message::Undeliverable(attempt, reason)).await;
     };
     let lines = match inputs::json_lines(&inputs.into_list()) {
         Ok(lines) => lines,
         Err(error) => {
             let reason = format!("the list of inputs cannot be encoded: {error}");
-            return engine.send(Message::Undeliverable(attempt, reason));
+            return engine.send(Message::Undeliverable(attempt, reason)).await;
         }
     };
     let digest = Digest::of(&lines).to_string();
     match write_file(&path, lines).await {
         Ok(()) => {
             let inputs = InputList::Stored { uri, digest };
-            engine.send(Message::InputsResolved(vec![(
-                attempt,
-                EnvelopeInputs { inputs, previous },
-            )]));
+            let found = EnvelopeInputs { inputs, previous };
+            engine
+                .send(Message::InputsResolved(vec![(attempt, found)]))
+                .await;
         }
         Err(error) => {
             error!(%error, uri, "failed to store a list of inputs; the task becomes ready again after the start deadline")

@@ -40,7 +40,7 @@ pub(crate) use push_queue::{PushEndpoint, PushQueue, QueueEntry, queue_names, qu
 pub(crate) use push_workers::PushWorker;
 pub(crate) use redirects::Redirects;
 pub(crate) use scheduler_stream::SchedulerStream;
-pub(crate) use sessions::{Sessions, WorkerConnection};
+pub(crate) use sessions::{RESPONSES_QUEUED_MAX, Sessions, WorkerConnection};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -49,8 +49,10 @@ use std::time::Duration;
 use servo_mesh::{Error, Reason};
 use servo_model::{AttemptId, DispatchId, TenantId};
 use servo_proto::v1 as pb;
+use servo_proto::v1::admit_request::Message as ToScheduler;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
+use tracing::warn;
 
 use self::redirects::RedirectedWorker;
 use crate::clock;
@@ -64,6 +66,11 @@ use crate::stored_plan::StoredPlan;
 
 /// Messages that are handled as one batch before the engine chooses tasks.
 const MESSAGES_PER_TURN_MAX: usize = 1024;
+
+/// Messages that wait for the engine. Senders beyond that wait.
+const INBOX_MAX: usize = 16_384;
+/// Messages that wait for a scheduler to read them, see [`SchedulerConnection::send`].
+pub(crate) const REQUESTS_QUEUED_MAX: usize = 4_096;
 
 /// How long a handover waits for the answers to its claims. A scheduler answers within one flush;
 /// one that does not is not waited for.
@@ -120,21 +127,38 @@ pub(crate) enum SchedulerMessage {
 
 /// The sending side of a stream to a scheduler.
 pub(crate) struct SchedulerConnection {
-    pub(crate) requests: mpsc::UnboundedSender<pb::AdmitRequest>,
+    pub(crate) requests: mpsc::Sender<pb::AdmitRequest>,
     pub(crate) stop: CancellationToken,
+}
+
+impl SchedulerConnection {
+    /// Sends without waiting, because the engine never waits. A scheduler that does not read for
+    /// [`REQUESTS_QUEUED_MAX`] messages is disconnected; the stream is opened again and begins with
+    /// snapshots, which repair whatever was not sent.
+    pub(crate) fn send(&self, message: ToScheduler) {
+        let request = pb::AdmitRequest {
+            message: Some(message),
+        };
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.requests.try_send(request) {
+            warn!("a scheduler does not read its stream; opening it again");
+            self.stop.cancel();
+        }
+    }
 }
 
 /// The handle to the engine. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Engine {
-    inbox: mpsc::UnboundedSender<Message>,
+    inbox: mpsc::Sender<Message>,
     held: watch::Receiver<BTreeMap<i16, u64>>,
 }
 
 impl Engine {
-    pub(crate) fn send(&self, message: Message) {
+    /// Queues a message. While the inbox is full the caller waits, which slows down the stream or
+    /// loop that it serves; the engine itself never waits for them.
+    pub(crate) async fn send(&self, message: Message) {
         // The engine runs until the process exits, so a failed send needs no handling.
-        let _ = self.inbox.send(message);
+        let _ = self.inbox.send(message).await;
     }
 
     /// Runs a read-only query on the engine's memory.
@@ -146,7 +170,7 @@ impl Engine {
         let query: Query = Box::new(move |admission, sessions| {
             let _ = reply.send(query(admission, sessions));
         });
-        self.send(Message::Query(query));
+        self.send(Message::Query(query)).await;
         answer
             .await
             .map_err(|_| Error::new(Reason::NotReady, "the dispatcher is shutting down; retry"))
@@ -157,7 +181,7 @@ impl Engine {
     /// that was never sent would leave its task waiting until its start deadline.
     pub(crate) async fn hand_over(&self, shards: Vec<i16>) {
         let (done, handed_over) = oneshot::channel();
-        self.send(Message::HandOver(shards, done));
+        self.send(Message::HandOver(shards, done)).await;
         let _ = tokio::time::timeout(HANDOVER_TIMEOUT, handed_over).await;
     }
 
@@ -168,7 +192,7 @@ impl Engine {
 }
 
 pub(crate) struct EngineActor {
-    inbox: mpsc::UnboundedReceiver<Message>,
+    inbox: mpsc::Receiver<Message>,
     held: watch::Sender<BTreeMap<i16, u64>>,
     admission: Admission,
     sessions: Sessions,
@@ -196,7 +220,7 @@ pub(crate) fn engine(
     push_queue: impl FnOnce(Engine) -> PushQueue,
     redirects: Redirects,
 ) -> (Engine, EngineActor) {
-    let (sender, inbox) = mpsc::unbounded_channel();
+    let (sender, inbox) = mpsc::channel(INBOX_MAX);
     let (held, held_watch) = watch::channel(BTreeMap::new());
     let handle = Engine {
         inbox: sender,
@@ -234,7 +258,7 @@ impl EngineActor {
             self.run_effects();
             self.claim_ready();
             self.stop_retired();
-            self.sessions.flush();
+            self.flush_sessions();
             self.finish_handovers();
         }
     }
@@ -364,6 +388,15 @@ impl EngineActor {
             waiting
                 .into_iter()
                 .for_each(|(worker, attempt)| self.deliver(&worker, attempt));
+        }
+    }
+
+    /// Sends the collected envelopes, and drops the workers that do not read theirs: a worker that
+    /// connects again reports its attempts, and those it never received become ready again.
+    fn flush_sessions(&mut self) {
+        for worker in self.sessions.flush() {
+            warn!(worker = %worker.id, "a worker does not read its stream; disconnecting it");
+            self.admission.disconnect_worker(&worker);
         }
     }
 

@@ -53,7 +53,7 @@ impl Plans {
         }
         if !self.loading.contains_key(plan) {
             self.loading.insert(plan.clone(), Vec::new());
-            tokio::spawn(load(self.engine.clone(), self.loops.clone(), plan.clone()));
+            self.start_loading(plan);
         }
         None
     }
@@ -83,7 +83,7 @@ impl Plans {
         stored: Option<&Arc<StoredPlan>>,
     ) -> Vec<(WorkerKey, AttemptId)> {
         let Some(stored) = stored else {
-            tokio::spawn(load(self.engine.clone(), self.loops.clone(), plan.clone()));
+            self.start_loading(plan);
             return Vec::new();
         };
         self.bytes += stored.bytes;
@@ -91,6 +91,11 @@ impl Plans {
             .insert(plan.clone(), (stored.clone(), self.uses));
         self.evict(plan);
         self.loading.remove(plan).unwrap_or_default()
+    }
+
+    fn start_loading(&self, plan: &PlanRef) {
+        let load = load(self.engine.clone(), self.loops.clone(), plan.clone());
+        servo_actor::spawn_task("plan load", load);
     }
 
     /// Evicts the least recently used plans until the cache is within its bound, but never `keep`.
@@ -120,7 +125,7 @@ async fn load(engine: Engine, loops: LoopStore, plan: PlanRef) {
             None
         }
     };
-    engine.send(Message::PlanLoaded(plan, stored));
+    engine.send(Message::PlanLoaded(plan, stored)).await;
 }
 
 async fn load_stored(loops: &LoopStore, plan: &PlanRef) -> Result<StoredPlan, String> {

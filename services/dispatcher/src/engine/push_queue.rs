@@ -15,6 +15,9 @@ use super::{Engine, Message};
 use crate::core::{LiveAttempt, WorkerKey};
 use crate::wire;
 
+/// Envelopes that wait for the queue. Beyond that an envelope is dropped, and its task becomes ready
+/// again after the start deadline.
+const JOBS_QUEUED_MAX: usize = 65_536;
 /// Envelopes that are enqueued by one statement.
 const JOBS_PER_BATCH_MAX: usize = 256;
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -57,13 +60,13 @@ enum Job {
 pub(crate) struct PushQueue {
     queues: Vec<Arc<str>>,
     endpoints: HashMap<WorkerKey, PushEndpoint>,
-    jobs: mpsc::UnboundedSender<Job>,
+    jobs: mpsc::Sender<Job>,
 }
 
 impl PushQueue {
     pub(crate) fn start(engine: Engine, queue: PostgresQueue, queues: Vec<Arc<str>>) -> PushQueue {
-        let (jobs, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(run(engine, queue, inbox));
+        let (jobs, inbox) = mpsc::channel(JOBS_QUEUED_MAX);
+        servo_actor::spawn("push queue", run(engine, queue, inbox));
         PushQueue {
             queues,
             endpoints: HashMap::new(),
@@ -112,14 +115,22 @@ impl PushQueue {
             body: envelope.encode_to_vec().into(),
             not_before: None,
         };
-        // The queue's actor runs until the process exits.
-        let _ = self.jobs.send(Job::Enqueue(entry, Box::new(task)));
+        if self
+            .jobs
+            .try_send(Job::Enqueue(entry, Box::new(task)))
+            .is_err()
+        {
+            warn!(attempt = %live.attempt_id, "too many envelopes wait for the queue; the task becomes ready again after the start deadline");
+        }
     }
 
     /// Removes an entry that must not be started any more.
     pub(crate) fn cancel(&self, dispatch: &DispatchId) {
         let id = dispatch.queue_id();
-        let _ = self.jobs.send(Job::Cancel(queue_of(&self.queues, &id), id));
+        // An entry that stays in the queue is pushed, and its start is refused.
+        let _ = self
+            .jobs
+            .try_send(Job::Cancel(queue_of(&self.queues, &id), id));
     }
 }
 
@@ -150,7 +161,7 @@ pub(crate) fn queue_of(queues: &[Arc<str>], id: &QueueId) -> Arc<str> {
 }
 
 /// Enqueues and removes entries in batches, and reports the enqueued ones to the engine.
-async fn run(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::UnboundedReceiver<Job>) {
+async fn run(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::Receiver<Job>) {
     let mut jobs = Vec::new();
     while inbox.recv_many(&mut jobs, JOBS_PER_BATCH_MAX).await > 0 {
         let (mut entries, mut cancelled) = (Vec::new(), HashMap::new());
@@ -185,7 +196,7 @@ async fn enqueue_batch(
     let (mut entries, mut tasks): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
     while !tasks.is_empty() {
         match queue.create(&tasks).await {
-            Ok(_) => return engine.send(Message::Enqueued(entries)),
+            Ok(_) => return engine.send(Message::Enqueued(entries)).await,
             Err(error) if error.is_transient() => tokio::time::sleep(RETRY_DELAY).await,
             Err(QueueError::BadTask { name, field, fault }) => {
                 warn!(name, field, fault, "the queue rejected an envelope");

@@ -51,9 +51,7 @@ impl EngineActor {
         for (source, entries) in batches {
             if let Some(connection) = self.connections.get(&source) {
                 let batch = pb::EnqueuedBatch { entries };
-                let _ = connection.requests.send(pb::AdmitRequest {
-                    message: Some(ToScheduler::Enqueued(batch)),
-                });
+                connection.send(ToScheduler::Enqueued(batch));
             }
         }
     }

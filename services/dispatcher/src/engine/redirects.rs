@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 pub(crate) struct RedirectedWorker {
     pub(crate) worker: WorkerKey,
     pub(crate) admission_shard: i16,
-    pub(crate) responses: mpsc::UnboundedSender<pb::PullTasksResponse>,
+    pub(crate) responses: mpsc::Sender<pb::PullTasksResponse>,
 }
 
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl Redirects {
         held: watch::Receiver<BTreeMap<i16, u64>>,
     ) {
         let redirects = self.clone();
-        tokio::spawn(async move {
+        servo_actor::spawn_task("worker redirect", async move {
             let found = tokio::time::timeout(
                 HOLDER_TIMEOUT,
                 redirects.holder(redirected.admission_shard, &held),
@@ -49,7 +49,8 @@ impl Redirects {
             // The stream may have been closed by the worker.
             let _ = redirected
                 .responses
-                .send(pull_response(ToWorker::Moved(pb::PullMoved { address })));
+                .send(pull_response(ToWorker::Moved(pb::PullMoved { address })))
+                .await;
         });
     }
 

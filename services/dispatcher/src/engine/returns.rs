@@ -59,9 +59,7 @@ impl EngineActor {
                 let batch = pb::ReturnedBatch {
                     entries: std::mem::replace(&mut entries, rest),
                 };
-                let _ = connection.requests.send(pb::AdmitRequest {
-                    message: Some(ToScheduler::Returned(batch)),
-                });
+                connection.send(ToScheduler::Returned(batch));
             }
         }
     }
@@ -90,9 +88,7 @@ impl EngineActor {
             let batch = pb::ReturnedBatch {
                 entries: vec![entry],
             };
-            let _ = connection.requests.send(pb::AdmitRequest {
-                message: Some(ToScheduler::Returned(batch)),
-            });
+            connection.send(ToScheduler::Returned(batch));
         }
         self.admission.envelope_not_sent(attempt);
     }

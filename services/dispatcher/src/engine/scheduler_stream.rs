@@ -7,7 +7,7 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::admit_response::Message as FromScheduler;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::{debug, warn};
@@ -26,7 +26,7 @@ pub(crate) struct SchedulerStream {
     pub(crate) source: SourceId,
     pub(crate) shards: Vec<i16>,
     pub(crate) engine: Engine,
-    pub(crate) requests: mpsc::UnboundedSender<pb::AdmitRequest>,
+    pub(crate) requests: mpsc::Sender<pb::AdmitRequest>,
     pub(crate) stop: CancellationToken,
     pub(crate) ended: CancellationToken,
     pub(crate) bell: Doorbell,
@@ -36,13 +36,14 @@ impl SchedulerStream {
     pub(crate) async fn run(
         self,
         client: SchedulerServiceClient<servo_mesh::Peer>,
-        outgoing: mpsc::UnboundedReceiver<pb::AdmitRequest>,
+        outgoing: mpsc::Receiver<pb::AdmitRequest>,
     ) {
         let connection = SchedulerConnection {
             requests: self.requests.clone(),
             stop: self.stop.clone(),
         };
-        self.forward(SchedulerMessage::Opened(self.shards.clone(), connection));
+        self.forward(SchedulerMessage::Opened(self.shards.clone(), connection))
+            .await;
         tokio::select! {
             () = self.stop.cancelled() => {}
             ended = self.read(client, outgoing) => {
@@ -52,7 +53,7 @@ impl SchedulerStream {
                 }
             }
         }
-        self.forward(SchedulerMessage::Closed);
+        self.forward(SchedulerMessage::Closed).await;
         self.ended.cancel();
         self.bell.ring();
     }
@@ -60,15 +61,15 @@ impl SchedulerStream {
     async fn read(
         &self,
         mut client: SchedulerServiceClient<servo_mesh::Peer>,
-        outgoing: mpsc::UnboundedReceiver<pb::AdmitRequest>,
+        outgoing: mpsc::Receiver<pb::AdmitRequest>,
     ) -> Result<(), Status> {
         let mut stream = client
-            .admit(UnboundedReceiverStream::new(outgoing))
+            .admit(ReceiverStream::new(outgoing))
             .await?
             .into_inner();
         while let Some(response) = stream.message().await? {
             match self.decode(response) {
-                Ok(Some(message)) => self.forward(message),
+                Ok(Some(message)) => self.forward(message).await,
                 Ok(None) => {}
                 Err(fault) => {
                     warn!(address = self.address, %fault, "received an undecodable message from a scheduler");
@@ -103,7 +104,9 @@ impl SchedulerStream {
         }))
     }
 
-    fn forward(&self, message: SchedulerMessage) {
-        self.engine.send(Message::Scheduler(self.source, message));
+    async fn forward(&self, message: SchedulerMessage) {
+        self.engine
+            .send(Message::Scheduler(self.source, message))
+            .await;
     }
 }

@@ -15,6 +15,10 @@ use crate::core::{Admission, Seconds, Worker, WorkerKey};
 /// envelopes.
 const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
 
+/// Messages that wait for a worker to read them. A worker that falls further behind is
+/// disconnected, see [`Sessions::flush`].
+pub(crate) const RESPONSES_QUEUED_MAX: usize = 1_024;
+
 /// A worker that opened its stream.
 pub(crate) struct WorkerConnection {
     pub(crate) worker: Worker,
@@ -23,7 +27,7 @@ pub(crate) struct WorkerConnection {
     /// Attempts that the worker reports as its own.
     pub(crate) attempts: BTreeSet<AttemptId>,
     pub(crate) key: [u8; 32],
-    pub(crate) responses: mpsc::UnboundedSender<pb::PullTasksResponse>,
+    pub(crate) responses: mpsc::Sender<pb::PullTasksResponse>,
     pub(crate) last_seen: Seconds,
 }
 
@@ -32,6 +36,8 @@ pub(crate) struct Sessions {
     all: HashMap<WorkerKey, Session>,
     /// Workers with unsent envelopes or cancels.
     pending: BTreeSet<WorkerKey>,
+    /// Workers whose stream is full.
+    stuck: BTreeSet<WorkerKey>,
 }
 
 struct Session {
@@ -102,15 +108,16 @@ impl Sessions {
         }
     }
 
-    pub(crate) fn drain(&self, worker: &WorkerKey, drain: pb::PullDrain) {
+    pub(crate) fn drain(&mut self, worker: &WorkerKey, drain: pb::PullDrain) {
         self.send_message(worker, ToWorker::Drain(drain));
     }
 
     /// Sends a keepalive to every worker.
-    pub(crate) fn send_keepalives(&self) {
-        self.all
-            .keys()
-            .for_each(|worker| self.send_message(worker, ToWorker::Idle(pb::PullIdle {})));
+    pub(crate) fn send_keepalives(&mut self) {
+        let workers: Vec<WorkerKey> = self.all.keys().cloned().collect();
+        for worker in workers {
+            self.send_message(&worker, ToWorker::Idle(pb::PullIdle {}));
+        }
     }
 
     /// Removes the workers whose tenant is no longer admitted here. Shared workers stay.
@@ -141,38 +148,47 @@ impl Sessions {
         redirected.collect()
     }
 
-    /// Sends all collected envelopes and cancels.
-    pub(crate) fn flush(&mut self) {
+    /// Sends all collected envelopes and cancels. Removes the workers that do not read what they are
+    /// sent, whose stream ends thereby, and returns them.
+    pub(crate) fn flush(&mut self) -> Vec<WorkerKey> {
         for worker in std::mem::take(&mut self.pending) {
             let Some(session) = self.all.get_mut(&worker) else {
                 continue;
             };
-            for envelopes in batches(std::mem::take(&mut session.envelopes)) {
-                let _ = session
-                    .connection
-                    .responses
-                    .send(pull_response(ToWorker::Envelopes(pb::EnvelopeBatch {
-                        envelopes,
-                    })));
-            }
+            let envelopes = batches(std::mem::take(&mut session.envelopes));
             let attempt_ids = std::mem::take(&mut session.cancels);
+            for envelopes in envelopes {
+                self.send_message(
+                    &worker,
+                    ToWorker::Envelopes(pb::EnvelopeBatch { envelopes }),
+                );
+            }
             if !attempt_ids.is_empty() {
                 let cancels = pb::CancelBatch {
                     attempt_ids,
                     grace: None,
                 };
-                let _ = session
-                    .connection
-                    .responses
-                    .send(pull_response(ToWorker::Cancels(cancels)));
+                self.send_message(&worker, ToWorker::Cancels(cancels));
             }
         }
+        let stuck = std::mem::take(&mut self.stuck).into_iter();
+        stuck
+            .filter(|worker| self.all.remove(worker).is_some())
+            .collect()
     }
 
-    /// Sends one message. When the stream is closed, its reader reports the disconnect.
-    fn send_message(&self, worker: &WorkerKey, message: ToWorker) {
-        if let Some(session) = self.all.get(worker) {
-            let _ = session.connection.responses.send(pull_response(message));
+    /// Sends one message without waiting. When the stream is closed, its reader reports the
+    /// disconnect.
+    fn send_message(&mut self, worker: &WorkerKey, message: ToWorker) {
+        let Some(session) = self.all.get(worker) else {
+            return;
+        };
+        let sent = session
+            .connection
+            .responses
+            .try_send(pull_response(message));
+        if let Err(mpsc::error::TrySendError::Full(_)) = sent {
+            self.stuck.insert(worker.clone());
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servo_local::TestDatabase;
+use servo_local::{TestDatabase, wait};
 use servo_model::presign::{KeyRing, SignatureGrace, SigningKey};
 use servo_model::{Service, Stream, TaskRef};
 use servo_queue::{PostgresQueue, QueueSettings};
@@ -67,8 +67,8 @@ impl World {
         );
     }
 
-    fn connect(&self) -> mpsc::UnboundedReceiver<pb::PullTasksResponse> {
-        let (responses, received) = mpsc::unbounded_channel();
+    async fn connect(&self) -> mpsc::Receiver<pb::PullTasksResponse> {
+        let (responses, received) = mpsc::channel(64);
         let worker = Worker {
             id: servo_model::WorkerId::from_bytes([1; 16]),
             session: "s".into(),
@@ -91,14 +91,14 @@ impl World {
             responses,
             last_seen: clock::now(),
         };
-        self.engine.send(Message::WorkerConnected(connection));
+        self.engine.send(Message::WorkerConnected(connection)).await;
         received
     }
 }
 
 /// Returns a handle whose messages the test receives.
-pub(crate) fn message_capture() -> (Engine, mpsc::UnboundedReceiver<Message>) {
-    let (inbox, messages) = mpsc::unbounded_channel();
+pub(crate) fn message_capture() -> (Engine, mpsc::Receiver<Message>) {
+    let (inbox, messages) = mpsc::channel(64);
     (
         Engine {
             inbox,
@@ -109,9 +109,7 @@ pub(crate) fn message_capture() -> (Engine, mpsc::UnboundedReceiver<Message>) {
 }
 
 /// Returns the address that the worker is redirected to.
-async fn redirected_to(
-    mut responses: mpsc::UnboundedReceiver<pb::PullTasksResponse>,
-) -> Option<String> {
+async fn redirected_to(mut responses: mpsc::Receiver<pb::PullTasksResponse>) -> Option<String> {
     match responses.recv().await?.message? {
         ToWorker::Moved(moved) => Some(moved.address),
         _ => None,
@@ -122,7 +120,10 @@ async fn redirected_to(
 async fn worker_that_connects_after_its_shard_moved_is_redirected() {
     let world = World::start().await;
     world.hold(OTHER).await;
-    assert_eq!(redirected_to(world.connect()).await.as_deref(), Some(OTHER));
+    assert_eq!(
+        redirected_to(world.connect().await).await.as_deref(),
+        Some(OTHER)
+    );
     let joined = world
         .engine
         .query(|admission, _| admission.workers().count())
@@ -134,11 +135,10 @@ async fn worker_that_connects_after_its_shard_moved_is_redirected() {
 async fn redirect_may_point_back_to_this_instance_once_it_holds_the_shard_again() {
     let world = World::start().await;
     world.hold(OWN).await;
-    let responses = world.connect();
+    let responses = world.connect().await;
     let redirected = tokio::spawn(redirected_to(responses));
-    world.engine.send(Message::HeldShards(
-        (0..16).map(|shard| (shard, 2)).collect(),
-    ));
+    let held = (0..16).map(|shard| (shard, 2)).collect();
+    world.engine.send(Message::HeldShards(held)).await;
     assert_eq!(redirected.await.unwrap().as_deref(), Some(OWN));
 }
 
@@ -187,15 +187,10 @@ async fn plan_that_is_announced_ahead_is_loaded_at_once() {
         ))
     };
 
-    ahead();
+    ahead().await;
     assert_eq!(key().await, None, "nobody admits for the tenant here");
-    world.engine.send(Message::HeldShards(
-        (0..Stream::Dispatch.shards())
-            .map(|shard| (shard, 1))
-            .collect(),
-    ));
-    ahead();
-    while key().await.is_none() {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let held = (0..Stream::Dispatch.shards()).map(|shard| (shard, 1));
+    world.engine.send(Message::HeldShards(held.collect())).await;
+    ahead().await;
+    wait::until("the plan to be cached", async || key().await).await;
 }

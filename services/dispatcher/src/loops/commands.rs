@@ -7,7 +7,7 @@ use servo_proto::v1 as pb;
 use servo_store::{Store, StoreError};
 use tokio::sync::Mutex;
 
-use super::lease_keeper::LeaseKeeper;
+use crate::admission_shards::AdmissionLeases;
 use crate::core::{ALL_TENANTS, Pause, WorkerKey};
 use crate::engine::{Engine, Message};
 use crate::store::{self, CommandedWorker, PauseRow};
@@ -20,13 +20,13 @@ const KILL: i16 = pb::WorkerCommand::Kill as i16;
 pub(crate) struct CommandLoop {
     store: Store,
     engine: Engine,
-    leases: Arc<LeaseKeeper>,
+    leases: Arc<AdmissionLeases>,
     /// Heads of the shards up to which all commands are applied.
     applied_heads: Mutex<Vec<i64>>,
 }
 
 impl CommandLoop {
-    pub(crate) fn new(store: &Store, engine: Engine, leases: Arc<LeaseKeeper>) -> CommandLoop {
+    pub(crate) fn new(store: &Store, engine: Engine, leases: Arc<AdmissionLeases>) -> CommandLoop {
         CommandLoop {
             store: store.clone(),
             engine,
@@ -43,14 +43,12 @@ impl CommandLoop {
             return Ok(());
         }
         let pauses = store::active_pauses(self.store.loops()).await?;
-        self.engine.send(Message::Pauses(
-            pauses.into_iter().filter_map(core_pause).collect(),
-        ));
+        let pauses = pauses.into_iter().filter_map(core_pause).collect();
+        self.engine.send(Message::Pauses(pauses)).await;
         let commanded = store::commanded_workers(self.store.loops()).await?;
-        commanded
-            .into_iter()
-            .filter_map(drain_message)
-            .for_each(|message| self.engine.send(message));
+        for message in commanded.into_iter().filter_map(drain_message) {
+            self.engine.send(message).await;
+        }
         self.move_watermarks(&shards).await?;
         *applied_heads = heads;
         Ok(())

@@ -9,8 +9,9 @@ use crate::wire;
 
 /// Follows the stream until it breaks.
 pub(crate) async fn run_once(quota: Peer, engine: Engine) -> Result<(), Status> {
-    follow_limits(quota, wire::limits, |limits| {
-        engine.send(Message::Limits(limits))
-    })
-    .await
+    let publish = |limits| {
+        let engine = engine.clone();
+        async move { engine.send(Message::Limits(limits)).await }
+    };
+    follow_limits(quota, wire::limits, publish).await
 }

@@ -1,7 +1,6 @@
 //! Background work that the mesh repeats.
 
 pub(crate) mod commands;
-pub(crate) mod lease_keeper;
 pub(crate) mod limits;
 pub(crate) mod push_workers;
 pub(crate) mod registry;

@@ -28,11 +28,8 @@ pub(crate) async fn run_once(
     let mut rows = store::push_workers(store.loops()).await?;
     // An operator may have removed a target since the worker registered.
     rows.retain(|row| allows(&allowed, &row.push_url));
-    engine.send(Message::PushWorkers(
-        rows.into_iter()
-            .filter_map(|row| push_worker(row, &signer))
-            .collect(),
-    ));
+    let workers = rows.into_iter().filter_map(|row| push_worker(row, &signer));
+    engine.send(Message::PushWorkers(workers.collect())).await;
     Ok(())
 }
 

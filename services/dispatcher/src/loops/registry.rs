@@ -40,7 +40,7 @@ pub(crate) enum RegistryError {
 impl RegistryLoop {
     pub(crate) async fn run_once(&self) -> Result<(), RegistryError> {
         self.measure().await?;
-        self.engine.send(Message::Tick);
+        self.engine.send(Message::Tick).await;
         let seen = self.seen_workers().await?;
         let loops = self.store.loops();
         if !seen.is_empty() {

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use crate::Config;
 use crate::core::SourceId;
-use crate::engine::{Engine, Message, SchedulerMessage, SchedulerStream};
+use crate::engine::{Engine, Message, REQUESTS_QUEUED_MAX, SchedulerMessage, SchedulerStream};
 
 /// Delay before holders are read again while a shard has none.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -57,14 +57,15 @@ impl SchedulerStreams {
     }
 
     /// Compares the open streams with the current holders.
-    pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
+    /// Returns when to compare again while schedulers are about to acquire shards.
+    pub(crate) async fn run_once(&self) -> Result<Option<Duration>, StoreError> {
         let held = self.engine.held().borrow().clone();
-        let mut wanted = BTreeSet::new();
+        let (mut wanted, mut again_in) = (BTreeSet::new(), None);
         if !held.is_empty() {
             let holders = self.store.loops().holders(Stream::Execution).await?;
             if holders.len() < usize::try_from(Stream::Execution.shards()).unwrap_or_default() {
                 // A scheduler that is not in the list yet is about to acquire the missing shards.
-                self.bell.ring_in(RETRY_DELAY);
+                again_in = Some(RETRY_DELAY);
             }
             wanted.extend(holders.into_iter().map(|holder| holder.address));
         }
@@ -76,7 +77,8 @@ impl SchedulerStreams {
             // and the next pass opens a new one.
             if !wanted.contains(address) || stream.held != held {
                 self.engine
-                    .send(Message::Scheduler(stream.source, SchedulerMessage::Retire));
+                    .send(Message::Scheduler(stream.source, SchedulerMessage::Retire))
+                    .await;
             }
         }
         for address in wanted {
@@ -86,7 +88,7 @@ impl SchedulerStreams {
                 open.insert(address, stream);
             }
         }
-        Ok(())
+        Ok(again_in)
     }
 
     fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {
@@ -95,8 +97,8 @@ impl SchedulerStreams {
             .inspect_err(|error| warn!(address, ?error, "a scheduler's address is invalid"))
             .ok()?;
         let source = SourceId(self.sources.fetch_add(1, Ordering::Relaxed));
-        let (requests, outgoing) = mpsc::unbounded_channel();
-        let _ = requests.send(opening(held));
+        let (requests, outgoing) = mpsc::channel(REQUESTS_QUEUED_MAX);
+        let _ = requests.try_send(opening(held));
         let stream = SchedulerStream {
             address: address.to_owned(),
             source,
@@ -108,7 +110,8 @@ impl SchedulerStreams {
             bell: self.bell.clone(),
         };
         let ended = stream.ended.clone();
-        tokio::spawn(stream.run(SchedulerServiceClient::new(peer), outgoing));
+        let run = stream.run(SchedulerServiceClient::new(peer), outgoing);
+        servo_actor::spawn_task("scheduler stream", run);
         Some(Open {
             source,
             held: held.clone(),

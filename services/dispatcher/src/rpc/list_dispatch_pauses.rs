@@ -4,11 +4,11 @@ use servo_mesh::Error;
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
-use super::support::errors::store_error;
-use super::support::page_tokens::Pages;
+use super::support::pages::Pages;
 use super::support::rows::dispatch_pause;
 use crate::core::ALL_TENANTS;
 use crate::store;
+use servo_service::errors;
 
 pub(super) async fn list_dispatch_pauses(
     dispatcher: &Dispatcher,
@@ -23,11 +23,11 @@ pub(super) async fn list_dispatch_pauses(
             .requests()
             .begin(tenant)
             .await
-            .map_err(store_error)?;
+            .map_err(errors::store)?;
         all.extend(
             store::active_pauses_of(&mut tx, tenant)
                 .await
-                .map_err(store_error)?,
+                .map_err(errors::store)?,
         );
     }
     let key = |pause: &pb::DispatchPause| {
@@ -41,12 +41,13 @@ pub(super) async fn list_dispatch_pauses(
     all.sort_by_key(key);
     all.dedup_by(|left, right| left.pause_id == right.pause_id);
     let pages = Pages {
-        secret: dispatcher.page_secret(),
+        tokens: &dispatcher.page_tokens,
         list: "pauses",
         tenant: &request.tenant,
         filter: "",
     };
-    let (pauses, next_page_token) = pages.cut(all, key, request.page_size, &request.page_token)?;
+    let (pauses, next_page_token) =
+        pages.select(all, key, request.page_size, &request.page_token)?;
     Ok(pb::ListDispatchPausesResponse {
         pauses,
         next_page_token,

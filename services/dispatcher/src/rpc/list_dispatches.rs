@@ -10,13 +10,13 @@ use servo_model::{DispatchId, QueueId};
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
-use super::support::errors::store_error;
 use super::support::forward::{holder_elsewhere, unwrap_response};
-use super::support::page_tokens::Pages;
+use super::support::pages::Pages;
 use super::support::parse::parse_tenant;
 use crate::core::{Admission, LiveAttempt};
 use crate::engine::{queue_names, queue_of};
 use crate::{store, wire};
+use servo_service::errors;
 
 const FIELDS: [&str; 4] = ["run_id", "worker_id", "pool", "mode"];
 
@@ -62,7 +62,7 @@ pub(super) async fn list_dispatches(
     all.retain(|dispatch| terms.iter().all(|term| matches(dispatch, term)));
     let scope = format!("{}/{}", request.tenant, request.workspace);
     let pages = Pages {
-        secret: dispatcher.page_secret(),
+        tokens: &dispatcher.page_tokens,
         list: "dispatches",
         tenant: &scope,
         filter: &request.filter,
@@ -76,7 +76,7 @@ pub(super) async fn list_dispatches(
     };
     all.sort_by_key(key);
     let (mut dispatches, next_page_token) =
-        pages.cut(all, key, request.page_size, &request.page_token)?;
+        pages.select(all, key, request.page_size, &request.page_token)?;
     add_queue_entries(dispatcher, &request.tenant, &mut dispatches).await?;
     Ok(pb::ListDispatchesResponse {
         dispatches,
@@ -110,10 +110,10 @@ async fn add_queue_entries(
         .requests()
         .begin(tenant)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     for (name, queue, state, tries) in store::entries_of(&mut tx, of, names)
         .await
-        .map_err(store_error)?
+        .map_err(errors::store)?
     {
         for dispatch in dispatches
             .iter_mut()

@@ -8,11 +8,11 @@ use servo_model::{TenantId, WorkerId};
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
-use super::support::errors::store_error;
-use super::support::page_tokens::Pages;
+use super::support::pages::Pages;
 use super::support::rows::listed_worker;
 use crate::core::{ALL_TENANTS, Worker};
 use crate::store;
+use servo_service::errors;
 
 /// Rows that one statement reads and that are then filtered.
 const ROWS_PER_STATEMENT: usize = 1_000;
@@ -24,7 +24,7 @@ pub(super) async fn list_workers(
 ) -> Result<pb::ListWorkersResponse, Error> {
     let terms = filter::parse(&request.filter, &FIELDS)?;
     let pages = Pages {
-        secret: dispatcher.page_secret(),
+        tokens: &dispatcher.page_tokens,
         list: "workers",
         tenant: &request.tenant,
         filter: &request.filter,
@@ -56,12 +56,12 @@ async fn matching_workers(
         .requests()
         .begin(tenant)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let (mut found, mut after) = (Vec::new(), after.as_deref().and_then(parse_position));
     loop {
         let rows = store::page_workers(&mut tx, tenant, after, ROWS_PER_STATEMENT)
             .await
-            .map_err(store_error)?;
+            .map_err(errors::store)?;
         let seen: Vec<pb::Worker> = rows.iter().map(listed_worker).collect();
         after = seen
             .last()

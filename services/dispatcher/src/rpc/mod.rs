@@ -17,7 +17,7 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use servo_mesh::{Caller, Doorbell, Mesh};
+use servo_mesh::{Caller, Doorbell, Mesh, PageTokens};
 use servo_proto::v1 as pb;
 use servo_proto::v1::dispatcher_service_server::DispatcherService;
 use servo_store::Store;
@@ -35,6 +35,7 @@ pub(crate) struct Dispatcher {
     pub(crate) store: Store,
     pub(crate) engine: Engine,
     pub(crate) signer: Signer,
+    pub(crate) page_tokens: PageTokens,
     /// Rings when a command was appended here.
     pub(crate) commands_changed: Doorbell,
     /// Rings when a worker registered for pushes here.
@@ -161,12 +162,5 @@ impl DispatcherService for Dispatcher {
         Ok(Response::new(
             explain_admission::explain_admission(self, &caller, request.into_inner()).await?,
         ))
-    }
-}
-
-impl Dispatcher {
-    /// The key that signs page tokens.
-    fn page_secret(&self) -> &[u8] {
-        &self.signer.envelope_secret
     }
 }

@@ -9,11 +9,11 @@ use servo_store::{NewEvent, Outcome};
 use uuid::Uuid;
 
 use super::Dispatcher;
-use super::support::errors::{append_error, store_error};
 use super::support::events::{new_event, new_event_id, payload};
 use super::support::parse::{check_comment, check_text};
 use super::support::rows::dispatch_pause;
 use crate::store::{self, NewPauseState, PauseRow};
+use servo_service::errors;
 
 /// Characters of the hash that names a pause.
 const ID_CHARS: usize = 26;
@@ -55,10 +55,10 @@ async fn try_pause(
         .requests()
         .begin(&request.tenant)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let before = store::lock_pause(&mut tx, &request.tenant, &pause_id)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     if before.as_ref().is_some_and(|row| row.active) {
         return Ok(before);
     }
@@ -75,15 +75,15 @@ async fn try_pause(
     };
     let row = store::put_pause(&mut tx, &state)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let appended = tx
         .append(&[paused_event(&state)?])
         .await
-        .map_err(append_error)?;
+        .map_err(errors::append)?;
     if appended.iter().any(|event| event.outcome != Outcome::New) {
         return Ok(None);
     }
-    tx.commit().await.map_err(store_error)?;
+    tx.commit().await.map_err(errors::store)?;
     dispatcher.commands_changed.ring();
     Ok(Some(row))
 }

@@ -11,19 +11,19 @@ use servo_proto::v1::PullReturn;
 use servo_proto::v1::pull_tasks_request::Message as FromWorker;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::codegen::BoxStream;
 use tonic::{Status, Streaming};
 use tracing::info;
 
 use super::Dispatcher;
-use super::support::errors::store_error;
 use super::support::forward::{holds, not_holder};
 use super::support::parse::{parse_worker_id, worker_tenant};
 use crate::core::WorkerKey;
-use crate::engine::{Message, WorkerConnection};
+use crate::engine::{Message, RESPONSES_QUEUED_MAX, WorkerConnection};
 use crate::store::{self, WorkerRow};
 use crate::{clock, wire};
+use servo_service::errors;
 
 /// Credits that one message may grant.
 const CREDITS_MAX: u32 = 10_000;
@@ -61,7 +61,7 @@ pub(super) async fn pull_tasks(
     )
     .map_err(|bad| Error::bad_field(bad.field, bad.fault))?;
     let key = described.key();
-    let (responses, received) = mpsc::unbounded_channel();
+    let (responses, received) = mpsc::channel(RESPONSES_QUEUED_MAX);
     let number = dispatcher.connections.fetch_add(1, Ordering::Relaxed);
     dispatcher
         .engine
@@ -74,7 +74,8 @@ pub(super) async fn pull_tasks(
             attempts: attempts(&open.attempt_ids)?,
             responses,
             last_seen: clock::now(),
-        }));
+        }))
+        .await;
     if row.command != 0 {
         let deadline = row.cut_off_at.map(wire::stored_time);
         let drain = pb::PullDrain {
@@ -83,7 +84,8 @@ pub(super) async fn pull_tasks(
         };
         dispatcher
             .engine
-            .send(Message::DrainWorker(key.clone(), drain));
+            .send(Message::DrainWorker(key.clone(), drain))
+            .await;
     }
     let reader = WorkerRequests {
         dispatcher: dispatcher.clone(),
@@ -92,8 +94,8 @@ pub(super) async fn pull_tasks(
         tenant: request.tenant,
         session: open.session,
     };
-    tokio::spawn(reader.run(requests));
-    Ok(Box::pin(UnboundedReceiverStream::new(received).map(Ok)))
+    servo_actor::spawn_task("worker requests", reader.run(requests));
+    Ok(Box::pin(ReceiverStream::new(received).map(Ok)))
 }
 
 async fn registered_worker(
@@ -107,10 +109,10 @@ async fn registered_worker(
         .requests()
         .begin(tenant)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let row = store::find_worker(&mut tx, tenant, worker)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let row = row.filter(|row| row.session == session).ok_or_else(|| {
         let message = format!(
             "worker {worker} with this session is not registered; call RegisterWorker first"
@@ -164,11 +166,9 @@ impl WorkerRequests {
             match request.message {
                 Some(FromWorker::Credits(credits)) => {
                     let more = credits.count.min(CREDITS_MAX);
-                    engine.send(Message::CreditsGranted(
-                        self.worker.clone(),
-                        self.connection,
-                        more,
-                    ));
+                    let worker = self.worker.clone();
+                    let granted = Message::CreditsGranted(worker, self.connection, more);
+                    engine.send(granted).await;
                 }
                 Some(FromWorker::Returned(returned)) => {
                     let PullReturn {
@@ -181,20 +181,20 @@ impl WorkerRequests {
                         .iter()
                         .filter_map(|id| id.parse().ok())
                         .collect();
-                    engine.send(Message::AttemptsReturned(self.worker.clone(), attempts));
+                    let returned = Message::AttemptsReturned(self.worker.clone(), attempts);
+                    engine.send(returned).await;
                 }
                 Some(FromWorker::Leave(_)) => {
                     left = true;
                     let drain = pb::PullDrain::default();
-                    engine.send(Message::DrainWorker(self.worker.clone(), drain));
+                    let drain = Message::DrainWorker(self.worker.clone(), drain);
+                    engine.send(drain).await;
                 }
                 Some(FromWorker::Open(_)) | None => break,
             }
         }
-        engine.send(Message::WorkerDisconnected(
-            self.worker.clone(),
-            self.connection,
-        ));
+        let disconnected = Message::WorkerDisconnected(self.worker.clone(), self.connection);
+        engine.send(disconnected).await;
         if left && let Err(error) = self.record_leave().await {
             info!(worker = %self.worker.id, %error, "failed to record that a worker left; it will be marked as lost");
         }

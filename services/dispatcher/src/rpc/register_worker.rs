@@ -7,12 +7,12 @@ use servo_proto::v1 as pb;
 use servo_queue::URL_BYTES_MAX;
 
 use super::Dispatcher;
-use super::support::errors::store_error;
 use super::support::forward::{holder, holds};
 use super::support::parse::{parse_worker_id, worker_tenant};
 use crate::core::REGISTRATION_TTL;
 use crate::core::push_targets::allows;
 use crate::{clock, store, wire};
+use servo_service::errors;
 
 const SLOTS_MAX: u32 = 10_000;
 const NAMES_MAX: usize = 256;
@@ -35,7 +35,7 @@ pub(super) async fn register_worker(
         .requests()
         .begin(&request.tenant)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let encoded = info.encode_to_vec();
     let (name, session, push_url) = (&info.name, &request.session, &info.push_url);
     store::register_worker(
@@ -48,8 +48,8 @@ pub(super) async fn register_worker(
         push_url,
     )
     .await
-    .map_err(store_error)?;
-    tx.commit().await.map_err(store_error)?;
+    .map_err(errors::store)?;
+    tx.commit().await.map_err(errors::store)?;
     if !info.push_url.is_empty() {
         dispatcher.push_workers_changed.ring();
     }

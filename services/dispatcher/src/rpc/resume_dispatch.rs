@@ -9,10 +9,10 @@ use servo_store::NewEvent;
 use uuid::Uuid;
 
 use super::Dispatcher;
-use super::support::errors::{append_error, store_error};
 use super::support::events::{new_event, new_event_id, payload};
 use super::support::parse::{check_comment, check_text, check_version};
 use crate::store::{self, NewPauseState, PauseRow};
+use servo_service::errors;
 
 pub(super) async fn resume_dispatch(
     dispatcher: &Dispatcher,
@@ -26,10 +26,10 @@ pub(super) async fn resume_dispatch(
         .requests()
         .begin(&request.tenant)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let row = store::lock_pause(&mut tx, &request.tenant, &request.pause_id)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let row = active(row, &request.pause_id)?;
     check_version(request.expected_version, row.version)?;
     let event_id = new_event_id();
@@ -46,11 +46,11 @@ pub(super) async fn resume_dispatch(
     };
     store::put_pause(&mut tx, &state)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     tx.append(&[resumed_event(&state)?])
         .await
-        .map_err(append_error)?;
-    tx.commit().await.map_err(store_error)?;
+        .map_err(errors::append)?;
+    tx.commit().await.map_err(errors::store)?;
     dispatcher.commands_changed.ring();
     Ok(pb::ResumeDispatchResponse {
         accepted_event_id: event_id.to_string(),

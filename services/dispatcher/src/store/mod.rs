@@ -1,6 +1,5 @@
 //! The statements of this service, one function each.
 
-mod instances;
 mod pauses;
 mod plans;
 mod queue_entries;
@@ -8,7 +7,6 @@ mod shards;
 mod versions;
 mod workers;
 
-pub(crate) use instances::{forget_instance, note_instance};
 pub(crate) use pauses::{
     NewPauseState, PauseRow, active_pauses, active_pauses_of, lock_pause, put_pause,
 };

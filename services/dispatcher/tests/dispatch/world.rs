@@ -133,7 +133,7 @@ impl World {
         let file: PathBuf = self.dir.path().join(format!("dispatcher-{port}.toml"));
         let keys = format!(
             "[dispatcher]\nlease_ttl = \"3s\"\nshared_workers = true\n\
-             [[dispatcher.signing_keys]]\nkid = \"k1\"\nsecret = \"{SECRET}\"\n"
+             [[attempts.signing_keys]]\nkid = \"k1\"\nsecret = \"{SECRET}\"\n"
         );
         std::fs::write(&file, keys).unwrap();
         let sources = self
@@ -141,6 +141,7 @@ impl World {
             .file(file)
             .set("database.url", self.database.service_url())
             .set("database.password", self.database.password())
+            .set("paging.keys", "0123456789abcdef0123456789abcdef")
             .set("peers.quota", &self.quota);
         let settings: Settings<Config> = Settings::read(Service::Dispatcher, &sources).unwrap();
         let shutdown = Shutdown::new();

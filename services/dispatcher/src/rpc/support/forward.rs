@@ -5,9 +5,9 @@ use servo_model::{Service, TenantId};
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use tonic::{Response, Status};
 
-use super::errors::store_error;
 use crate::rpc::Dispatcher;
 use crate::store;
+use servo_service::errors;
 
 /// Returns the client of the instance that admits the tenant's tasks, or `None` when that is this
 /// one. A call that another dispatcher forwarded is not forwarded again.
@@ -62,10 +62,10 @@ pub(in crate::rpc) async fn holder(
         .requests()
         .begin(tenant.as_str())
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     store::holder(&mut tx, tenant.admission_shard())
         .await
-        .map_err(store_error)
+        .map_err(errors::store)
 }
 
 /// The error of an instance that is not the holder, with the address of the holder.

@@ -1,9 +1,8 @@
 //! Helpers that several RPCs share.
 
-pub(super) mod errors;
 pub(super) mod events;
 pub(super) mod forward;
-pub(super) mod page_tokens;
+pub(super) mod pages;
 pub(super) mod parse;
 pub(super) mod rows;
 pub(super) mod worker_command;

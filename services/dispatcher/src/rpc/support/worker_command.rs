@@ -8,13 +8,13 @@ use servo_proto::v1 as pb;
 use servo_store::{NewEvent, Timestamp};
 use uuid::Uuid;
 
-use super::errors::{append_error, store_error};
 use super::events::{new_event, new_event_id, payload};
 use super::parse::{check_comment, check_version};
 use super::rows::listed_worker;
 use crate::rpc::Dispatcher;
 use crate::store::{self, WorkerRow};
 use crate::wire;
+use servo_service::errors;
 
 pub(in crate::rpc) struct Command {
     pub(in crate::rpc) tenant: String,
@@ -37,10 +37,10 @@ pub(in crate::rpc) async fn command_worker(
         .requests()
         .begin(&command.tenant)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let row = store::lock_worker(&mut tx, &command.tenant, command.worker)
         .await
-        .map_err(store_error)?;
+        .map_err(errors::store)?;
     let mut row = row.ok_or_else(|| {
         Error::new(
             Reason::WorkerNotFound,
@@ -52,9 +52,9 @@ pub(in crate::rpc) async fn command_worker(
         let event = apply(&mut row, &command)?;
         store::command_worker(&mut tx, &command.tenant, &row)
             .await
-            .map_err(store_error)?;
-        tx.append(&[event]).await.map_err(append_error)?;
-        tx.commit().await.map_err(store_error)?;
+            .map_err(errors::store)?;
+        tx.append(&[event]).await.map_err(errors::append)?;
+        tx.commit().await.map_err(errors::store)?;
         dispatcher.commands_changed.ring();
         if row.state <= pb::WorkerState::Draining as i16 {
             row.state = pb::WorkerState::Draining as i16;
