@@ -283,7 +283,7 @@ fn every_path_in_the_docs_exists() {
     let mut missing = Vec::new();
     for page in files(&root(), ".md") {
         for code in inline_code(&read(&page)) {
-            if let Some(fault) = fault_of_path(&code) {
+            if let Some(fault) = fault_of_path(&page, &code) {
                 missing.push(format!("{}: {code}: {fault}", relative(&page)));
             }
         }
@@ -291,9 +291,9 @@ fn every_path_in_the_docs_exists() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// Checks code such as `services/x/src/y.rs::Type::function`: the file exists and has the names.
-/// Other code has no fault.
-fn fault_of_path(code: &str) -> Option<&'static str> {
+/// Checks code such as `services/x/src/y.rs::Type::function`: the file exists, below the
+/// root or the page's folder, and has the names. Other code has no fault.
+fn fault_of_path(page: &Path, code: &str) -> Option<&'static str> {
     const FOLDERS: [&str; 6] = [
         "docs/",
         "libs/",
@@ -307,15 +307,16 @@ fn fault_of_path(code: &str) -> Option<&'static str> {
         return None;
     }
     let mut parts = code.split("::");
-    let path = root().join(parts.next()?);
-    if !path.exists() {
+    let name = parts.next()?;
+    let candidates = [root().join(name), page.with_file_name(name)];
+    let Some(path) = candidates.iter().find(|path| path.exists()) else {
         return Some("no such file");
-    }
+    };
     let names: Vec<&str> = parts.collect();
     if names.is_empty() {
         return None;
     }
-    let text = read(&path);
+    let text = read(path);
     let words: BTreeSet<&str> = text.split(is_not_of_a_word).collect();
     let is_unknown = |name: &&str| !words.contains(name);
     let unknown = names.iter().any(is_unknown);
