@@ -39,7 +39,7 @@ def test_help_names_every_command_and_what_it_does() -> None:
     words = " ".join(done.stdout.split())
     for name, purpose in COMMANDS.items():
         assert f" {name} {purpose}" in words
-    assert "7 no server" in words
+    assert "7 server unreachable" in words
 
 
 def test_no_command_prints_help_and_exits_2() -> None:

@@ -21,7 +21,7 @@ Out = Annotated[Path | None, Option(help="Where the files go; .servo/build in th
 def build_command(
     folder: Folder = Path(), out: Out = None, code_version: CodeVersion = "", as_json: AsJson = False
 ) -> None:
-    """Check a project and package it: manifest, sources and locked requirements, each under its digest."""
+    """Check and package a project: manifest, sources and locked requirements, named by digest."""
     summary = build_project(folder, out, code_version).summary()
     if as_json:
         return print_json(summary)

@@ -23,7 +23,7 @@ _ASSET = "shop/daily_revenue"
 
 
 def demo_command(folder: OwnFolder = Path(".servo/demo"), as_json: AsJson = False) -> None:
-    """Show it all: start a server, deploy and run the example project, print its table, stop."""
+    """Start a server, deploy and run the example project, print its table, stop."""
     from servo.dev.mesh import Mesh, MeshFailed, running
     from servo.dev.worker import working
 

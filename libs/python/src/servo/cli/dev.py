@@ -37,7 +37,7 @@ def dev_command(
     no_worker: NoWorker = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run everything on this machine: server, worker, and a new deployment whenever you save."""
+    """Run server and worker on this machine, and deploy whenever you save."""
     from servo.build.settings import ProjectSettings
     from servo.dev.binary import standalone
     from servo.dev.mesh import MeshFailed, announce, running

@@ -26,7 +26,7 @@ _NEXT = """
 
 
 def init_command(folder: NewFolder = Path(), as_json: AsJson = False) -> None:
-    """Make a new project: a small shop whose orders become daily revenue."""
+    """Create a project: a small shop whose orders become daily revenue."""
     files = template_files()
     there = [name for name in files if (folder / name).exists()]
     if there:

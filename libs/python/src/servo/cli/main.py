@@ -20,19 +20,19 @@ _PURPOSE = "Build, deploy and watch data assets."
 # Each is the function `<name>_command`, or for groups the variable `<name>_app`, in the module of
 # the same name.
 COMMANDS = {
-    "init": "Make a new project: a small shop whose orders become daily revenue.",
-    "dev": "Run everything on this machine: server, worker, and a new deployment whenever you save.",
-    "build": "Check a project and package it: manifest, sources and locked requirements, each under its digest.",
+    "init": "Create a project: a small shop whose orders become daily revenue.",
+    "dev": "Run server and worker on this machine, and deploy whenever you save.",
+    "build": "Check and package a project: manifest, sources and locked requirements, named by digest.",
     "deploy": "Build a project, show what would change, and make it the workspace's current deployment.",
-    "run": "Run assets: plan them, and hand their tasks to the workers.",
-    "runs": "Look at runs: list, show, watch, cancel, retry, explain, logs.",
-    "assets": "Look at what is deployed: list, show, lineage, checks, preview.",
-    "partitions": "Look at partitions and their states; add and remove values of dynamic sets.",
-    "quarantine": "Decide about data that failed a critical check: list, approve, reject.",
+    "run": "Start a run: plan assets and dispatch their tasks to workers.",
+    "runs": "Inspect runs: list, show, watch, cancel, retry, explain, logs.",
+    "assets": "Inspect deployed assets: list, show, lineage, checks, preview.",
+    "partitions": "Inspect partitions and their states; add and remove values of dynamic sets.",
+    "quarantine": "Decide about outputs that failed a critical check: list, approve, reject.",
     "quota": "Limits, pools, usage, costs and budgets of the tenant.",
     "admin": "Operate: workers, pauses, deployments.",
     "worker": "Take tasks and run them, until SIGTERM or Ctrl-C.",
-    "demo": "Show it all: start a server, deploy and run the example project, print its table, stop.",
+    "demo": "Start a server, deploy and run the example project, print its table, stop.",
     "doctor": "Check that everything Servo needs is available, and say how to fix the rest.",
 }
 _OPTIONS = {
@@ -42,8 +42,9 @@ _OPTIONS = {
     "--help": "Show this message and exit.",
 }
 _EXIT_CODES = (
-    "0 fine, 1 the run failed, 2 wrong use or a wrong project, 3 not found, 4 not authenticated or not allowed, "
-    "5 conflict, 6 out of time, 7 no server, 70 a fault of servo itself, 130 stopped by Ctrl-C or by no to a question"
+    "0 success, 1 the run failed, 2 wrong usage or an invalid project, 3 not found, 4 not authenticated or not "
+    "allowed, 5 conflict, 6 timeout, 7 server unreachable, 70 a bug in servo, 130 stopped by Ctrl-C or by declining "
+    "a confirmation"
 )
 
 
@@ -74,7 +75,7 @@ def _run(arguments: list[str]) -> int | None:
             return exit_codes.report(
                 InvalidValue(f"{error.filename} cannot be used: {error.strerror}"), as_json=as_json
             )
-        text = f"servo: {type(error).__name__}: {error}\n  this is a fault of servo itself; {_DEBUG}=1 shows where"
+        text = f"servo: {type(error).__name__}: {error}\n  this is a bug in servo; {_DEBUG}=1 shows where"
         print(text, file=sys.stderr)
         return exit_codes.OWN_FAULT
 

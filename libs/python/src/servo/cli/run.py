@@ -49,7 +49,7 @@ def run_command(
     timeout: Timeout = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run assets: plan them, and hand their tasks to the workers."""
+    """Start a run: plan assets and dispatch their tasks to workers."""
     from servo.define.run import Run
 
     wanted = Run(
