@@ -1,7 +1,6 @@
 //! Polling with a deadline, for tests: a wait that takes too long fails and names what it waited
 //! for.
 
-use std::fmt::Display;
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
@@ -32,49 +31,73 @@ pub fn until_true(what: &str, mut probe: impl AsyncFnMut() -> bool) -> impl Futu
 pub fn until_within<T>(
     limit: Duration,
     what: &str,
-    probe: impl AsyncFnMut() -> Option<T>,
+    mut probe: impl AsyncFnMut() -> Option<T>,
 ) -> impl Future<Output = T> {
-    let caller = Location::caller();
+    let mut wait = Wait::within(limit, what);
     async move {
-        // The limit also ends a probe that hangs.
-        match tokio::time::timeout(limit, poll(probe)).await {
-            Ok(value) => value,
-            Err(_) => expired(limit, what, caller),
+        loop {
+            // The limit also ends a probe that hangs.
+            match tokio::time::timeout_at(wait.deadline.into(), probe()).await {
+                Ok(Some(value)) => return value,
+                Ok(None) => wait.pause().await,
+                Err(_) => wait.fail(),
+            }
         }
-    }
-}
-
-async fn poll<T>(mut probe: impl AsyncFnMut() -> Option<T>) -> T {
-    let mut pause = PAUSE_FIRST;
-    loop {
-        if let Some(value) = probe().await {
-            return value;
-        }
-        tokio::time::sleep(pause).await;
-        pause = longer(pause);
     }
 }
 
 /// [`until_true`] for tests without a runtime.
 #[track_caller]
 pub fn until_true_blocking(what: &str, mut probe: impl FnMut() -> bool) {
-    let (deadline, mut pause) = (Instant::now() + LIMIT, PAUSE_FIRST);
+    let mut wait = Wait::within(LIMIT, what);
     while !probe() {
-        if Instant::now() >= deadline {
-            expired(LIMIT, what, Location::caller());
-        }
-        std::thread::sleep(pause);
-        pause = longer(pause);
+        std::thread::sleep(wait.next_pause());
     }
 }
 
-/// Short waits are noticed at once, and long ones cost little.
-fn longer(pause: Duration) -> Duration {
-    (pause * 5 / 4).min(PAUSE_MAX)
+/// A wait whose loop the caller writes, because the compiler cannot prove that [`until`] is `Send`
+/// in a spawned task.
+#[derive(Debug)]
+pub struct Wait<'a> {
+    what: &'a str,
+    limit: Duration,
+    deadline: Instant,
+    pause: Duration,
+    caller: &'static Location<'static>,
 }
 
-fn expired(limit: Duration, what: &str, caller: impl Display) -> ! {
-    panic!("waited {} s for {what} ({caller})", limit.as_secs_f64())
+impl<'a> Wait<'a> {
+    #[track_caller]
+    pub fn within(limit: Duration, what: &'a str) -> Wait<'a> {
+        Wait {
+            what,
+            limit,
+            deadline: Instant::now() + limit,
+            pause: PAUSE_FIRST,
+            caller: Location::caller(),
+        }
+    }
+
+    /// Sleeps until the next probe; panics after the limit.
+    pub async fn pause(&mut self) {
+        tokio::time::sleep(self.next_pause()).await;
+    }
+
+    /// Short at first, so that a short wait is noticed at once, and longer later, so that a long
+    /// one costs little.
+    fn next_pause(&mut self) -> Duration {
+        if Instant::now() >= self.deadline {
+            self.fail();
+        }
+        let pause = self.pause;
+        self.pause = (pause * 5 / 4).min(PAUSE_MAX);
+        pause
+    }
+
+    fn fail(&self) -> ! {
+        let (limit, caller) = (self.limit.as_secs_f64(), self.caller);
+        panic!("waited {limit} s for {} ({caller})", self.what)
+    }
 }
 
 #[cfg(test)]

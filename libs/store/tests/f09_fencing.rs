@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use common::{OwnPostgres, connect, count, event, is_full, leases};
 use futures::future::join_all;
 use nix::sys::signal::Signal;
+use servo_local::wait::{LIMIT, Wait, until_true};
 use servo_local::{Child, PostgresOptions};
 use servo_model::{EventType, Service};
 use servo_store::{DatabaseConfig, FencedTx, Lease, LeaseTtl, Leases, Store, StoreError, query};
@@ -45,22 +46,19 @@ async fn write_row(
 
 /// Acquires the shard as soon as that is possible.
 async fn take_over(store: &Store, holder: &str, shard: i16) -> Lease {
+    let leases = leases(store, holder);
+    let mut wait = Wait::within(LIMIT, "the shard's lease to expire");
     loop {
-        if let Some(lease) = leases(store, holder)
-            .acquire(&[shard], 1)
-            .await
-            .unwrap()
-            .pop()
-        {
+        if let Some(lease) = leases.acquire(&[shard], 1).await.unwrap().pop() {
             return lease;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        wait.pause().await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f09_a_holder_paused_between_any_two_statements_writes_nothing() {
-    let own = OwnPostgres::start(PostgresOptions::fast_and_forgetful()).await;
+    let own = OwnPostgres::start(PostgresOptions::without_durability()).await;
     let config = own.config();
     let cases = count(1_000, 15);
     let mut longest = Duration::ZERO;
@@ -192,7 +190,7 @@ const HOLDER_CONFIG: &str = "SERVO_TEST_HOLDER";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f09_a_stopped_process_writes_nothing_after_takeover() {
-    let own = OwnPostgres::start(PostgresOptions::fast_and_forgetful()).await;
+    let own = OwnPostgres::start(PostgresOptions::without_durability()).await;
     let store = own_store(&own.config());
     let cases = count(20, 2);
     let mut longest = Duration::ZERO;
@@ -204,9 +202,10 @@ async fn f09_a_stopped_process_writes_nothing_after_takeover() {
 
 async fn stop_and_continue(own: &OwnPostgres, store: &Store, shard: i16) -> Duration {
     let mut holder = spawn_holder(own, shard);
-    while rows(store, shard).await == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_true("the holder to write its first row", async || {
+        rows(store, shard).await > 0
+    })
+    .await;
     holder.signal(Signal::SIGSTOP).unwrap();
     let stopped = Instant::now();
     let lease = take_over(store, "ben", shard).await;

@@ -10,6 +10,7 @@ use servo_bus::{
     Batch, BusDoorbell, EventBus, Message, PostgresBus, Subscription, Topic, Verdict, Version,
     consume, expire, replay,
 };
+use servo_local::wait::until_true;
 use servo_local::{Postgres, PostgresOptions, TestDatabase};
 use servo_model::{EventType, Service};
 use servo_store::{DatabaseConfig, LoopStore, NewEvent, Store, query};
@@ -97,17 +98,6 @@ fn reading(store: &Store, holder: &str) -> (Arc<Mutex<Vec<Message>>>, tokio::tas
         consume(&bus, &subscription(), handle).await;
     });
     (read, task)
-}
-
-async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
-    let waiting = async {
-        while !holds().await {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), waiting)
-        .await
-        .unwrap_or_else(|_| panic!("timed out waiting until {what}"));
 }
 
 async fn poison(loops: &LoopStore) -> Vec<(i64, i32, String)> {
@@ -218,7 +208,7 @@ async fn f22_no_message_is_skipped_when_commits_are_late() {
     for task in tasks {
         published.extend(task.await.unwrap());
     }
-    until("all messages are read", async || {
+    until_true("all messages to be read", async || {
         read.lock().unwrap().len() >= published.len()
     })
     .await;
@@ -247,11 +237,11 @@ async fn f27_bad_message_is_set_aside_after_five_tries_and_others_are_delivered(
     publish_all(&world.scheduler, std::iter::once(b"bad".to_vec())).await;
     publish_all(&world.scheduler, good.skip(50)).await;
     let (read, reader) = reading(&world.quota, "reader");
-    until("the good messages are delivered", async || {
+    until_true("the good messages to be delivered", async || {
         read.lock().unwrap().len() == 99
     })
     .await;
-    until("the bad message is set aside", async || {
+    until_true("the bad message to be set aside", async || {
         !poison(world.scheduler.loops()).await.is_empty()
     })
     .await;
@@ -341,7 +331,7 @@ async fn f26_late_verdict_after_a_lost_lease_changes_nothing() {
     let slow = bus(&world.quota, "slow");
     let taken = slow.receive(&subscription()).await.unwrap();
     let other = bus(&world.quota, "other");
-    until("the lease has run out", async || {
+    until_true("the lease to expire", async || {
         !other
             .receive(&subscription())
             .await
@@ -377,7 +367,7 @@ async fn doorbell_wakes_a_sleeping_consumer() {
         }
     });
     publish_all(&world.scheduler, std::iter::once(b"news".to_vec())).await;
-    until("the message is received", async || {
+    until_true("the message to be received", async || {
         doorbell.ring();
         received.is_finished()
     })

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use receiver::Receiver;
 use servo_local::TestDatabase;
+use servo_local::wait::until_true;
 use servo_model::Service;
 use servo_queue::{
     Created, NewTask, PostgresQueue, Pusher, QueueError, QueueSettings, Retry, TaskQueue,
@@ -20,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// Long enough for any machine; ends a test that hangs.
-const TIMEOUT: Duration = Duration::from_secs(60);
 const QUEUE: &str = "dispatch-0";
 
 struct World {
@@ -101,17 +101,6 @@ fn task(name: &str, url: &str) -> NewTask {
     }
 }
 
-async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F) {
-    let holds = async {
-        while !condition().await {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, holds)
-        .await
-        .unwrap_or_else(|_| panic!("timed out waiting until {what}"));
-}
-
 #[tokio::test]
 async fn task_arrives_once_with_its_name_and_body() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
@@ -122,7 +111,10 @@ async fn task_arrives_once_with_its_name_and_body() {
         .await
         .unwrap();
     assert_eq!(created, [Created::New]);
-    until("it is taken", async || world.count("state = 3").await == 1).await;
+    until_true("the task to be taken", async || {
+        world.count("state = 3").await == 1
+    })
+    .await;
     let pushes = receiver.pushes();
     assert_eq!(pushes.len(), 1);
     assert_eq!(
@@ -158,7 +150,7 @@ async fn f16_inv_4_creating_twice_reaches_the_target_once() {
         50
     );
     let _pusher = push(&world.queue, 1);
-    until("all are taken", async || {
+    until_true("all to be taken", async || {
         world.count("state = 3").await == 50
     })
     .await;
@@ -171,7 +163,7 @@ async fn f16_inv_4_creating_twice_reaches_the_target_once() {
     );
     let last = task("d_last", &receiver.url);
     world.queue.create(&[last]).await.unwrap();
-    until("the last is taken", async || {
+    until_true("the last to be taken", async || {
         world.count("state = 3").await == 51
     })
     .await;
@@ -192,7 +184,7 @@ async fn names_are_deleted_an_hour_after_their_end() {
         .create(&[task("d_old", &receiver.url), task("d_young", &receiver.url)])
         .await
         .unwrap();
-    until("both are taken", async || {
+    until_true("both to be taken", async || {
         world.count("state = 3").await == 2
     })
     .await;
@@ -210,7 +202,7 @@ async fn names_are_deleted_an_hour_after_their_end() {
     // Every pusher sweeps first.
     let begun = std::time::Instant::now();
     let _pusher = push(&world.queue, 2);
-    until("the old names are deleted", async || {
+    until_true("the old names to be deleted", async || {
         world.count("name LIKE 'd_old%'").await == 0
     })
     .await;
@@ -238,7 +230,7 @@ async fn task_is_not_pushed_before_its_time() {
         .create(&[scheduled, task("d_now", &receiver.url)])
         .await
         .unwrap();
-    until("the other is taken", async || {
+    until_true("the other to be taken", async || {
         world.count("name = 'd_now' AND state = 3").await == 1
     })
     .await;
@@ -253,7 +245,7 @@ async fn task_is_not_pushed_before_its_time() {
             "UPDATE dispatcher.queue_entries SET due_at = clock_timestamp(); NOTIFY servo_queue",
         )
         .await;
-    until("the other is due", async || {
+    until_true("the other to be due", async || {
         world.count("state = 3").await == 2
     })
     .await;
@@ -273,11 +265,14 @@ async fn push_is_retried_until_the_task_fails() {
         unreachable,
     ];
     world.queue.create(&tasks).await.unwrap();
-    until("two have failed", async || {
+    until_true("two to have failed", async || {
         world.count("state = 4").await == 2
     })
     .await;
-    until("one is taken", async || world.count("state = 3").await == 1).await;
+    until_true("one to be taken", async || {
+        world.count("state = 3").await == 1
+    })
+    .await;
     let retries = |name: &str| {
         let mine = receiver
             .pushes()
@@ -312,7 +307,10 @@ async fn queue_keeps_its_rate() {
     world.queue.create(&tasks).await.unwrap();
     let other = world.other(|queue| queue.max_per_second = 0.0001).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
-    until("one is taken", async || world.count("state = 3").await == 1).await;
+    until_true("one to be taken", async || {
+        world.count("state = 3").await == 1
+    })
+    .await;
     // A claim takes as many tasks as the rate allows, so the others were held back by the rate.
     assert_eq!(world.count("state = 2 AND tries = 0").await, 4);
     assert_eq!(receiver.pushes().len(), 1);
@@ -328,10 +326,10 @@ async fn queue_limits_concurrent_pushes() {
     world.queue.create(&tasks).await.unwrap();
     let other = world.other(|queue| queue.max_concurrent = 2).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
-    until("two are in flight", async || receiver.pushes().len() == 2).await;
+    until_true("two to be in flight", async || receiver.pushes().len() == 2).await;
     assert_eq!(world.count("tries = 0").await, 5);
     receiver.open();
-    until("all are taken", async || {
+    until_true("all to be taken", async || {
         world.count("state = 3").await == 7
     })
     .await;
@@ -366,7 +364,7 @@ async fn paused_queue_accepts_tasks_and_does_not_push() {
         .unwrap();
     // Resumed by another process.
     world.other(|_| {}).await.pause(QUEUE, false).await.unwrap();
-    until("it is resumed", async || {
+    until_true("the queue to be resumed", async || {
         world.count("name = 'd_b' AND state = 3").await == 1
     })
     .await;
@@ -395,7 +393,7 @@ async fn two_pushers_never_push_the_same_task_concurrently() {
             .collect();
         world.queue.create(&tasks).await.unwrap();
     }
-    until("all are taken", async || {
+    until_true("all to be taken", async || {
         world.count("state = 3").await == 400
     })
     .await;
@@ -411,12 +409,15 @@ async fn dead_pusher_loses_no_tasks() {
         .collect();
     world.queue.create(&tasks).await.unwrap();
     let (_, dying) = push(&world.queue, 1);
-    until("all are in flight", async || receiver.pushes().len() == 20).await;
+    until_true("all to be in flight", async || {
+        receiver.pushes().len() == 20
+    })
+    .await;
     dying.abort();
     receiver.open();
     let other = world.other(|_| {}).await;
     let _pusher = push(&other, 2);
-    until("all are taken", async || {
+    until_true("all to be taken", async || {
         world.count("state = 3").await == 20
     })
     .await;
@@ -436,7 +437,10 @@ async fn stopped_pusher_finishes_pushes_in_flight() {
         .await
         .unwrap();
     let (stop, pusher) = push(&world.queue, 1);
-    until("it is in flight", async || receiver.pushes().len() == 1).await;
+    until_true("the push to be in flight", async || {
+        receiver.pushes().len() == 1
+    })
+    .await;
     stop.cancel();
     receiver.open();
     pusher.await.unwrap();
