@@ -4,11 +4,17 @@
 //! again), and everything else, which is a defect of ours (`INTERNAL`). The text of the latter stays
 //! in the log, because it names tables and values that are no business of a caller.
 
+use servo_actor::Stopped;
 use servo_mesh::{Error, Reason};
 use servo_store::{AppendError, StoreError};
 
 /// The answer to a statement that failed.
 pub fn store(error: StoreError) -> Error {
+    shared(&error)
+}
+
+/// Like [`store`], for a failure that several callers share.
+pub fn shared(error: &StoreError) -> Error {
     match error {
         StoreError::Unavailable(_) | StoreError::Slow(_) | StoreError::Raced(_) => {
             Error::new(Reason::DependencyUnavailable, error.to_string())
@@ -28,6 +34,11 @@ pub fn store(error: StoreError) -> Error {
             )
         }
     }
+}
+
+/// The answer of an instance that is stopping.
+pub fn stopped(stopped: Stopped) -> Error {
+    Error::new(Reason::NotReady, stopped.to_string())
 }
 
 /// The answer to an append that failed.

@@ -31,7 +31,7 @@ enum Storage {
 /// Why a base cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "`{0}` is not a folder that can be read here: set it to file:// and an absolute path, as in dispatcher.output_base"
+    "`{0}` is not a folder that can be read here: set it to file:// and an absolute path, or leave it out"
 )]
 pub(crate) struct InvalidBase(String);
 
@@ -82,7 +82,7 @@ impl CommitMarkers {
     /// Returns the marker in a folder, if there is one.
     async fn read(&self, parts: &[&str]) -> Result<Option<Vec<u8>>, Error> {
         let Storage::Directory(directory) = &self.storage else {
-            let message = "outputs cannot be checked: set callback.output_base to the value of dispatcher.output_base";
+            let message = "outputs cannot be checked: set attempts.output_base";
             return Err(Error::new(Reason::OutputNotCommitted, message));
         };
         let file = parts

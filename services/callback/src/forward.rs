@@ -7,7 +7,7 @@
 //!
 //! A report gets no verdict when its shard has no known holder, when the call fails or times out,
 //! or when the holder answers that it lost the shard. The lease rows are then read again and the
-//! report is queued once more, until [`HOLDER_TIMEOUT`] has passed since it arrived. After that the
+//! report is sent once more, until [`HOLDER_TIMEOUT`] has passed since it arrived. After that the
 //! callback appends the event to the ledger itself and answers RECORDED: the report is safe, and
 //! the next holder folds it when it takes the shard over. Sending a report again after a lost
 //! answer is harmless, because its event id and idempotency key stay the same.
@@ -21,21 +21,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use prost::Message;
-use servo_mesh::{Error, Mesh, Reason};
+use servo_actor::{BatchHandler, Batcher, Limits};
+use servo_mesh::{Error, Instance, Mesh, Reason};
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{AttemptId, EventType, RunId};
+use servo_model::{AttemptId, EventType, RunId, Service, Stream};
 use servo_proto::v1 as pb;
 use servo_proto::v1::attempt_report::Report;
 use servo_proto::v1::event::Body;
+use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_service::{ShardHolders, errors};
 use servo_store::{Ledger, NewEvent, Outcome, Store};
-use tokio::sync::{Semaphore, mpsc, oneshot};
 use ulid::Ulid;
 use uuid::Uuid;
 
 use crate::Config;
-use crate::holders::{Holder, Holders};
 
 const REPORTS_PER_CALL_MAX: usize = 256;
+/// Reports that wait; a caller beyond it waits for capacity.
+const REPORTS_QUEUED_MAX: usize = 16_384;
 /// Batches in flight. While one waits for the disk, others can be sent.
 const CALLS_IN_FLIGHT_MAX: usize = 3;
 /// How long a holder may take to answer. A flush under load takes tens of milliseconds.
@@ -43,42 +46,37 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a shard may be without a holder before the callback appends the report itself.
 const HOLDER_TIMEOUT: Duration = Duration::from_millis(100);
 const RETRY_DELAY: Duration = Duration::from_millis(20);
+/// Leases rarely move, so one read of the lease rows serves all reports within this time.
+const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(20);
 
 pub(crate) type Verdict = Result<pb::AttemptVerdict, Error>;
 
 /// The handle to the forwarder. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Forward {
-    inbox: mpsc::UnboundedSender<PendingReport>,
+    batcher: Batcher<PendingReport, Verdict>,
 }
 
-/// A report and the caller that waits for its verdict.
+/// A report that waits for its verdict.
 struct PendingReport {
     run: RunId,
     attempt: AttemptId,
     report: pb::AttemptReport,
     since: Instant,
-    reply: oneshot::Sender<Verdict>,
-}
-
-type Call = (Holder, Vec<PendingReport>);
-
-struct Forwarder {
-    holders: Holders,
-    ledger: Ledger,
-    retries: mpsc::UnboundedSender<PendingReport>,
 }
 
 impl Forward {
-    pub(crate) fn start(mesh: Arc<Mesh<Config>>, store: &Store) -> Forward {
-        let (inbox, reports) = mpsc::unbounded_channel();
+    pub(crate) fn start(mesh: &Mesh<Config>, store: &Store) -> Forward {
+        let holders = ShardHolders::new(mesh, store.loops(), Service::Scheduler, Stream::Execution);
         let forwarder = Forwarder {
-            holders: Holders::new(&mesh, store),
+            holders,
             ledger: store.ledger().clone(),
-            retries: inbox.clone(),
         };
-        tokio::spawn(run(Arc::new(forwarder), reports));
-        Forward { inbox }
+        let limits = Limits::items(REPORTS_PER_CALL_MAX, REPORTS_QUEUED_MAX);
+        let concurrent = CALLS_IN_FLIGHT_MAX;
+        Forward {
+            batcher: Batcher::start_concurrent("forward", limits, concurrent, forwarder),
+        }
     }
 
     /// Returns once the report is folded, recorded or refused.
@@ -89,143 +87,119 @@ impl Forward {
         mut report: pb::AttemptReport,
     ) -> Verdict {
         report.event_id = Ulid::generate().to_string();
-        let (reply, verdict) = oneshot::channel();
         let pending = PendingReport {
             run,
             attempt,
             report,
             since: Instant::now(),
-            reply,
         };
-        let stopping = || {
-            Error::new(
-                Reason::NotReady,
-                "the callback service is shutting down; retry",
-            )
-        };
-        self.inbox.send(pending).map_err(|_| stopping())?;
-        verdict.await.map_err(|_| stopping())?
+        let verdict = self.batcher.call(pending).await;
+        verdict.map_err(errors::stopped)?
     }
 }
 
-async fn run(forwarder: Arc<Forwarder>, mut reports: mpsc::UnboundedReceiver<PendingReport>) {
-    let calls = Arc::new(Semaphore::new(CALLS_IN_FLIGHT_MAX));
-    while let Some(first) = reports.recv().await {
-        let Ok(permit) = calls.clone().acquire_owned().await else {
-            return;
-        };
-        tokio::task::yield_now().await;
-        let mut batch = vec![first];
-        while batch.len() < REPORTS_PER_CALL_MAX
-            && let Ok(more) = reports.try_recv()
-        {
-            batch.push(more);
+/// Sends batches of reports. Cheap to clone.
+#[derive(Clone)]
+struct Forwarder {
+    holders: ShardHolders,
+    ledger: Ledger,
+}
+
+/// The place of a report in its batch.
+type Index = usize;
+
+impl BatchHandler for Forwarder {
+    type Item = PendingReport;
+    type Answer = Verdict;
+
+    async fn run(&mut self, batch: Vec<PendingReport>) -> Vec<Verdict> {
+        let mut verdicts: Vec<Option<Verdict>> = batch.iter().map(|_| None).collect();
+        loop {
+            for (index, verdict) in self.send(&batch, &open(&verdicts)).await {
+                verdicts[index] = Some(Ok(verdict));
+            }
+            if verdicts.iter().all(Option::is_some) {
+                return verdicts.into_iter().flatten().collect();
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+            if let Err(error) = self.holders.fresh(REFRESH_INTERVAL_MIN).await {
+                tracing::warn!(%error, "failed to refresh shard holders; using the last known set");
+            }
+            let expired: Vec<Index> = open(&verdicts)
+                .into_iter()
+                .filter(|index| batch[*index].since.elapsed() >= HOLDER_TIMEOUT)
+                .collect();
+            let recorded = expired.iter().map(|index| self.record(&batch[*index]));
+            let recorded = futures::future::join_all(recorded).await;
+            for (index, verdict) in expired.into_iter().zip(recorded) {
+                verdicts[index] = Some(verdict);
+            }
         }
-        let forwarder = forwarder.clone();
-        tokio::spawn(async move {
-            forwarder.send(batch).await;
-            drop(permit);
-        });
     }
+}
+
+/// The reports that have no verdict yet.
+fn open(verdicts: &[Option<Verdict>]) -> Vec<Index> {
+    let without = verdicts.iter().enumerate();
+    let without = without.filter(|(_, verdict)| verdict.is_none());
+    without.map(|(index, _)| index).collect()
 }
 
 impl Forwarder {
-    async fn send(&self, batch: Vec<PendingReport>) {
-        let (calls, unassigned) = self.by_holder(batch);
-        futures::future::join_all(
-            calls
-                .into_values()
-                .map(|(holder, reports)| self.call(holder, reports)),
-        )
-        .await;
-        if !unassigned.is_empty() {
-            self.retry_or_record(unassigned).await;
-        }
-    }
-
-    /// Splits a batch by the address of the holder, and returns the reports without a holder
-    /// separately.
-    fn by_holder(&self, batch: Vec<PendingReport>) -> (HashMap<String, Call>, Vec<PendingReport>) {
-        let (mut calls, mut unassigned) = (HashMap::new(), Vec::new());
-        for report in batch {
-            match self.holders.of(report.run.shard()) {
-                Some(holder) => {
-                    let call = calls
-                        .entry(holder.address.clone())
-                        .or_insert_with(|| (holder, Vec::new()));
-                    call.1.push(report);
-                }
-                None => unassigned.push(report),
+    /// Sends these reports to the holders of their shards and returns the verdicts that came back.
+    async fn send(
+        &self,
+        batch: &[PendingReport],
+        open: &[Index],
+    ) -> Vec<(Index, pb::AttemptVerdict)> {
+        let mut calls: HashMap<Arc<str>, (Instance, Vec<Index>)> = HashMap::new();
+        for index in open {
+            if let Some(holder) = self.holders.of(batch[*index].run.shard()) {
+                let call = calls.entry(holder.address.clone());
+                call.or_insert_with(|| (holder, Vec::new())).1.push(*index);
             }
         }
-        (calls, unassigned)
-    }
-
-    async fn call(&self, holder: Holder, reports: Vec<PendingReport>) {
-        let messages = reports.iter().map(|report| report.report.clone()).collect();
-        let mut client = holder.client.clone();
-        let call = client.report_attempts(pb::ReportAttemptsRequest { reports: messages });
-        let answer = tokio::time::timeout(CALL_TIMEOUT, call).await;
-        let verdicts = match answer {
-            Ok(Ok(answer)) => answer.into_inner().verdicts,
-            // It is unknown whether the reports were folded; the repeated event ids tell.
-            Ok(Err(_)) | Err(_) => Vec::new(),
-        };
-        let mut verdicts = verdicts.into_iter();
-        let mut unanswered = Vec::new();
-        for report in reports {
-            match verdicts.next() {
-                Some(verdict)
-                    if !matches!(verdict.refusal(), Reason::NotHolder | Reason::NotReady) =>
-                {
-                    let _ = report.reply.send(Ok(verdict));
-                }
-                _ => unanswered.push(report),
-            }
-        }
-        if !unanswered.is_empty() {
-            self.retry_or_record(unanswered).await;
-        }
-    }
-
-    /// Refreshes the holders and queues the reports again, or records those that have waited too
-    /// long.
-    async fn retry_or_record(&self, reports: Vec<PendingReport>) {
-        tokio::time::sleep(RETRY_DELAY).await;
-        if let Err(error) = self.holders.refresh().await {
-            tracing::warn!(%error, "failed to refresh shard holders; using the last known set");
-        }
-        let (retried, expired): (Vec<PendingReport>, Vec<PendingReport>) = reports
-            .into_iter()
-            .partition(|report| report.since.elapsed() < HOLDER_TIMEOUT);
-        for report in retried {
-            let _ = self.retries.send(report);
-        }
-        futures::future::join_all(expired.into_iter().map(|report| self.record(report))).await;
+        let calls = calls
+            .into_values()
+            .map(|(holder, indices)| call(holder, batch, indices));
+        futures::future::join_all(calls).await.concat()
     }
 
     /// Appends the report to the ledger without a holder.
-    async fn record(&self, report: PendingReport) {
-        let answer = self.append(&report).await;
-        let _ = report.reply.send(answer);
-    }
-
-    async fn append(&self, report: &PendingReport) -> Verdict {
+    async fn record(&self, report: &PendingReport) -> Verdict {
         if needs_holder(&report.report) {
             let message = "no scheduler currently holds this run's shard, and a quarantined outcome \
                            cannot be recorded without one; retry";
             return Err(Error::new(Reason::NotReady, message));
         }
         let appended = self.ledger.append(vec![new_event(report)?]).await;
-        match appended.map(|answers| answers.into_iter().next()) {
-            Ok(Some(appended)) => Ok(recorded(&report.report, appended.outcome)),
-            Ok(None) => Err(Error::new(
-                Reason::Internal,
-                "the ledger returned no result",
-            )),
-            Err(error) => Err(Error::new(Reason::NotReady, error.to_string())),
-        }
+        let appended = appended.map_err(errors::append)?;
+        let outcome = appended.into_iter().next().map(|one| one.outcome);
+        outcome
+            .map(|outcome| recorded(&report.report, outcome))
+            .ok_or_else(|| Error::new(Reason::Internal, "the ledger returned no result"))
     }
+}
+
+/// Calls one holder. A report that the holder could not judge gets no verdict.
+async fn call(
+    holder: Instance,
+    batch: &[PendingReport],
+    indices: Vec<Index>,
+) -> Vec<(Index, pb::AttemptVerdict)> {
+    let report = |index: &Index| batch[*index].report.clone();
+    let reports = indices.iter().map(report).collect();
+    let mut client = SchedulerServiceClient::new(holder.peer);
+    let call = client.report_attempts(pb::ReportAttemptsRequest { reports });
+    // After a failure it is unknown whether the reports were folded; the repeated event ids tell.
+    let Ok(Ok(answer)) = tokio::time::timeout(CALL_TIMEOUT, call).await else {
+        return Vec::new();
+    };
+    let is_judged = |verdict: &pb::AttemptVerdict| {
+        !matches!(verdict.refusal(), Reason::NotHolder | Reason::NotReady)
+    };
+    let verdicts = indices.into_iter().zip(answer.into_inner().verdicts);
+    verdicts.filter(|(_, verdict)| is_judged(verdict)).collect()
 }
 
 /// The verdict on a report that was appended without a holder.

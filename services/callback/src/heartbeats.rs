@@ -1,9 +1,13 @@
 //! The actor that stores heartbeats in batches. One statement records them and finds the attempts
 //! that must stop.
 
+use std::sync::Arc;
+
+use servo_actor::{BatchHandler, Batcher, Limits};
+use servo_mesh::Error;
 use servo_model::states::TaskState;
-use servo_store::{LoopStore, Store};
-use tokio::sync::{mpsc, oneshot};
+use servo_service::errors;
+use servo_store::{LoopStore, Store, StoreError};
 use tokio::time::Instant;
 
 use crate::loops::health::Health;
@@ -11,6 +15,8 @@ use crate::metrics::Metrics;
 use crate::store::{self, Heartbeat, HeartbeatRow};
 
 const HEARTBEATS_PER_BATCH_MAX: usize = 1_024;
+/// Heartbeats that wait; a caller beyond it waits for capacity.
+const HEARTBEATS_QUEUED_MAX: usize = 65_536;
 
 /// The answer to a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,63 +28,61 @@ pub(crate) enum BeatReply {
     Unknown,
 }
 
-type Reply = oneshot::Sender<Result<BeatReply, String>>;
-
 /// The handle to the actor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Heartbeats {
-    inbox: mpsc::UnboundedSender<(Heartbeat, Reply)>,
+    batcher: Batcher<Heartbeat, Answer>,
 }
+
+type Answer = Result<BeatReply, Arc<StoreError>>;
 
 impl Heartbeats {
     pub(crate) fn start(store: &Store, health: Health, metrics: Metrics) -> Heartbeats {
-        let (inbox, received) = mpsc::unbounded_channel();
-        tokio::spawn(run(store.loops().clone(), received, health, metrics));
-        Heartbeats { inbox }
+        let limits = Limits::items(HEARTBEATS_PER_BATCH_MAX, HEARTBEATS_QUEUED_MAX);
+        let recorder = Recorder {
+            loops: store.loops().clone(),
+            health,
+            metrics,
+        };
+        Heartbeats {
+            batcher: Batcher::start("heartbeats", limits, recorder),
+        }
     }
 
     /// Returns once the heartbeat is stored.
-    pub(crate) async fn record(&self, heartbeat: Heartbeat) -> Result<BeatReply, String> {
-        let (reply, recorded) = oneshot::channel();
-        let stopping = || "the callback service is shutting down; retry".to_owned();
-        self.inbox
-            .send((heartbeat, reply))
-            .map_err(|_| stopping())?;
-        recorded.await.map_err(|_| stopping())?
+    pub(crate) async fn record(&self, heartbeat: Heartbeat) -> Result<BeatReply, Error> {
+        let recorded = self.batcher.call(heartbeat).await;
+        recorded
+            .map_err(errors::stopped)?
+            .map_err(|error| errors::shared(&error))
     }
 }
 
-async fn run(
+struct Recorder {
     loops: LoopStore,
-    mut inbox: mpsc::UnboundedReceiver<(Heartbeat, Reply)>,
     health: Health,
     metrics: Metrics,
-) {
-    while let Some(first) = inbox.recv().await {
-        tokio::task::yield_now().await;
-        let mut batch = vec![first];
-        while batch.len() < HEARTBEATS_PER_BATCH_MAX
-            && let Ok(more) = inbox.try_recv()
-        {
-            batch.push(more);
-        }
-        let (heartbeats, replies): (Vec<Heartbeat>, Vec<Reply>) = batch.into_iter().unzip();
+}
+
+impl BatchHandler for Recorder {
+    type Item = Heartbeat;
+    type Answer = Answer;
+
+    async fn run(&mut self, heartbeats: Vec<Heartbeat>) -> Vec<Answer> {
         let started = Instant::now();
-        let stored = store::record_heartbeats(&loops, &heartbeats)
-            .await
-            .map_err(|error| error.to_string());
-        match &stored {
-            Ok(_) => {
-                metrics.beats.inc_by(heartbeats.len() as u64);
-                metrics
+        match store::record_heartbeats(&self.loops, &heartbeats).await {
+            Ok(rows) => {
+                self.metrics.beats.inc_by(heartbeats.len() as u64);
+                self.metrics
                     .beat_flush_seconds
                     .observe(started.elapsed().as_secs_f64());
+                rows.into_iter().map(|row| Ok(beat_reply(row))).collect()
             }
-            Err(_) => health.mark_interrupted(),
-        }
-        for (index, reply) in replies.into_iter().enumerate() {
-            let answer = stored.as_ref().map(|rows| beat_reply(rows[index]));
-            let _ = reply.send(answer.map_err(Clone::clone));
+            Err(error) => {
+                self.health.mark_interrupted();
+                let error = Arc::new(error);
+                vec![Err(error); heartbeats.len()]
+            }
         }
     }
 }

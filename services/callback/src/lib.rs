@@ -2,8 +2,7 @@
 //!
 //! - [`core`]: verifying signatures without a database, validating outcomes and commit markers.
 //! - [`rpc`]: the API, one file per method; [`http`]: the same calls over plain HTTPS.
-//! - [`forward`]: forwards starts and outcomes in batches to the holders of their runs' shards,
-//!   which [`holders`] finds.
+//! - [`forward`]: forwards starts and outcomes in batches to the holders of their runs' shards.
 //! - [`heartbeats`], [`logs`]: actors that store heartbeats and log lines in batches (schema
 //!   `callback`).
 //! - [`commit_markers`]: finds the commit markers of outputs, without which no success with outputs
@@ -18,7 +17,6 @@ mod config;
 pub mod core;
 mod forward;
 mod heartbeats;
-mod holders;
 mod http;
 mod logs;
 mod loops;
@@ -32,8 +30,8 @@ use std::sync::Arc;
 
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
-use servo_model::presign::SignatureGrace;
 use servo_proto::v1::callback_service_server::CallbackServiceServer;
+use servo_service::settings::Attempts;
 use servo_store::Store;
 use tracing::info;
 
@@ -53,11 +51,11 @@ pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
 }
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let mesh = Arc::new(mesh);
     let section = &mesh.config().callback;
     let store = Store::connect(Service::Callback, &mesh.config().database)?;
     let address = mesh.common().server.address(Service::Callback).to_string();
-    let health = Health::new(store.loops().clone(), &address, section.heartbeat_interval);
+    let interval = mesh.config().attempts.heartbeat_interval;
+    let health = Health::new(store.loops().clone(), &address, interval);
     let callback = callback(&mesh, &store, &health)?;
     let health_loop = health.clone();
     let (loops, logs_kept) = (store.loops().clone(), section.logs_kept);
@@ -83,33 +81,28 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn callback(mesh: &Arc<Mesh<Config>>, store: &Store, health: &Health) -> Result<Callback, Fault> {
-    let section = &mesh.config().callback;
+fn callback(mesh: &Mesh<Config>, store: &Store, health: &Health) -> Result<Callback, Fault> {
+    let attempts = &mesh.config().attempts;
     let metrics = Metrics::default();
     metrics.register(&mut mesh.metrics());
     Ok(Callback {
-        signatures: Arc::new(signatures(section)?),
-        forward: Forward::start(mesh.clone(), store),
+        signatures: Arc::new(signatures(attempts)?),
+        forward: Forward::start(mesh, store),
         heartbeats: Heartbeats::start(store, health.clone(), metrics.clone()),
         logs: Logs::start(store),
-        commit_markers: CommitMarkers::new(&section.output_base)
-            .map_err(|error| Fault::config("callback.output_base", error.to_string()))?,
+        commit_markers: CommitMarkers::new(&attempts.output_base)
+            .map_err(|error| Fault::config("attempts.output_base", error.to_string()))?,
         tokens: mesh.config().paging.tokens()?,
         store: store.clone(),
         metrics,
     })
 }
 
-fn signatures(section: &Section) -> Result<SignatureVerifier, Fault> {
-    let keys = section
-        .signing_keys
-        .ring()
-        .map_err(|error| Fault::config("callback.signing_keys", error))?;
-    let grace = SignatureGrace::new(section.signature_grace)
-        .map_err(|error| Fault::config("callback.signature_grace", error))?;
+fn signatures(attempts: &Attempts) -> Result<SignatureVerifier, Fault> {
+    let (keys, grace) = (attempts.key_ring()?, attempts.grace()?);
     Ok(SignatureVerifier::new(
         keys,
-        section.heartbeat_interval,
+        attempts.heartbeat_interval,
         grace,
     ))
 }

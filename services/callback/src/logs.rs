@@ -3,26 +3,37 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use servo_actor::{BatchHandler, Batcher, Limits, Weight};
+use servo_mesh::Error;
 use servo_model::{AttemptId, RunId};
-use servo_store::{LoopStore, Store};
-use tokio::sync::{mpsc, oneshot, watch};
+use servo_service::errors;
+use servo_store::{LoopStore, Store, StoreError};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::store::{self, LogBatch};
 
-const BATCHES_PER_FLUSH_MAX: usize = 256;
+/// One statement stores up to 256 batches and 16 MB; 4,096 batches may wait, and a caller beyond
+/// that waits for capacity.
+const LIMITS: Limits = Limits {
+    queued_max: 4_096,
+    batch_max: Weight {
+        items: 256,
+        bytes: 16 << 20,
+    },
+};
 /// How much one attempt may write to this instance.
 const LINES_PER_ATTEMPT_MAX: usize = 1_000_000;
 const BYTES_PER_ATTEMPT_MAX: usize = 256 << 20;
 /// Attempts that are counted at a time. Above it all counts start at 0 again.
 const ATTEMPTS_COUNTED_MAX: usize = 50_000;
 
-type Reply = oneshot::Sender<Result<(), String>>;
+type Answer = Result<(), Arc<StoreError>>;
 
 /// The handle to the actor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Logs {
-    inbox: mpsc::UnboundedSender<(LogBatch, Reply)>,
+    batcher: Batcher<LogBatch, Answer>,
     watchers: RunWatchers,
     written: Arc<Mutex<HashMap<AttemptId, Written>>>,
 }
@@ -67,11 +78,13 @@ impl RunWatchers {
 
 impl Logs {
     pub(crate) fn start(store: &Store) -> Logs {
-        let (inbox, batches) = mpsc::unbounded_channel();
         let watchers = RunWatchers::default();
-        tokio::spawn(run(store.loops().clone(), batches, watchers.clone()));
+        let appender = Appender {
+            loops: store.loops().clone(),
+            watchers: watchers.clone(),
+        };
         Logs {
-            inbox,
+            batcher: Batcher::start("logs", LIMITS, appender),
             watchers,
             written: Arc::default(),
         }
@@ -105,35 +118,34 @@ impl Logs {
     }
 
     /// Returns once the lines are stored. Lines that are stored already are not stored again.
-    pub(crate) async fn append(&self, batch: LogBatch) -> Result<(), String> {
-        let (reply, stored) = oneshot::channel();
-        let stopping = || "the callback service is shutting down; retry".to_owned();
-        self.inbox.send((batch, reply)).map_err(|_| stopping())?;
-        stored.await.map_err(|_| stopping())?
+    pub(crate) async fn append(&self, batch: LogBatch) -> Result<(), Error> {
+        let appended = self.batcher.call(batch).await;
+        appended
+            .map_err(errors::stopped)?
+            .map_err(|error| errors::shared(&error))
     }
 }
 
-async fn run(
+struct Appender {
     loops: LoopStore,
-    mut inbox: mpsc::UnboundedReceiver<(LogBatch, Reply)>,
     watchers: RunWatchers,
-) {
-    while let Some(first) = inbox.recv().await {
-        tokio::task::yield_now().await;
-        let mut queued = vec![first];
-        while queued.len() < BATCHES_PER_FLUSH_MAX
-            && let Ok(more) = inbox.try_recv()
-        {
-            queued.push(more);
+}
+
+impl BatchHandler for Appender {
+    type Item = LogBatch;
+    type Answer = Answer;
+
+    fn weigh(batch: &LogBatch) -> Weight {
+        Weight {
+            items: 1,
+            bytes: batch.lines.len(),
         }
-        let (batches, replies): (Vec<LogBatch>, Vec<Reply>) = queued.into_iter().unzip();
-        let stored = store::append_logs(&loops, &batches)
-            .await
-            .map_err(|error| error.to_string());
-        watchers.notify(batches.iter().map(|batch| batch.run));
-        for reply in replies {
-            let _ = reply.send(stored.clone());
-        }
+    }
+
+    async fn run(&mut self, batches: Vec<LogBatch>) -> Vec<Answer> {
+        let stored = store::append_logs(&self.loops, &batches).await;
+        self.watchers.notify(batches.iter().map(|batch| batch.run));
+        vec![stored.map_err(Arc::new); batches.len()]
     }
 }
 

@@ -81,14 +81,10 @@ fn own_section(mesh: &LocalMesh, instance: Instance) -> Option<Table> {
             "run_id_secret",
             mesh.run_id_secret.as_str().into(),
         )])),
-        Service::Callback => Some(entries([
-            ("signing_keys", signing_keys(mesh)),
-            ("output_base", output_base(mesh)),
-            (
-                "http_listen",
-                format!("127.0.0.1:{}", mesh.ports[&instance] + HTTP_PORT_OFFSET).into(),
-            ),
-        ])),
+        Service::Callback => Some(entries([(
+            "http_listen",
+            format!("127.0.0.1:{}", mesh.ports[&instance] + HTTP_PORT_OFFSET).into(),
+        )])),
         Service::Dispatcher => Some(entries([
             (
                 "push",
@@ -123,29 +119,14 @@ fn milliseconds(time: Duration) -> Value {
     Value::String(format!("{}ms", time.as_millis()))
 }
 
-/// The settings that determine how fast a lost process is detected, if the mesh overrides them.
+/// The lifetime of leases, if the mesh overrides it.
 fn timings(mesh: &LocalMesh, service: Service) -> Table {
-    let Some(timings) = mesh.timings else {
-        return Table::new();
-    };
-    let (lease, beat) = (
-        ("lease_ttl", milliseconds(timings.lease)),
-        ("heartbeat_interval", milliseconds(timings.heartbeat)),
-    );
-    let mut own = match service {
-        Service::Scheduler => entries([lease]),
-        Service::Dispatcher => return entries([lease]),
-        Service::Callback => entries([beat]),
-        _ => return Table::new(),
-    };
-    if service != Service::Scheduler {
-        own.extend(
-            timings
-                .signature_grace
-                .map(|grace| ("signature_grace".to_owned(), milliseconds(grace))),
-        );
+    match mesh.timings {
+        Some(timings) if matches!(service, Service::Scheduler | Service::Dispatcher) => {
+            entries([("lease_ttl", milliseconds(timings.lease))])
+        }
+        _ => Table::new(),
     }
-    own
 }
 
 fn output_base(mesh: &LocalMesh) -> Value {

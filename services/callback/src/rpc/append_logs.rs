@@ -57,9 +57,7 @@ pub(crate) async fn append_logs(
         sequence: i64::try_from(request.sequence).unwrap_or(i64::MAX),
         lines,
     });
-    stored
-        .await
-        .map_err(|fault| Error::new(Reason::NotReady, fault))?;
+    stored.await?;
     callback.metrics.note_lines(path.tenant.as_str(), count);
     Ok(pb::AppendLogsResponse { rejected_lines: 0 })
 }

@@ -38,11 +38,7 @@ pub(crate) async fn heartbeat(
             .map(|ppm| ppm.min(WHOLE_PPM).cast_signed()),
         progress_message: short_text(&request.progress_message, PROGRESS_BYTES_MAX),
     };
-    let reply = callback
-        .heartbeats
-        .record(heartbeat)
-        .await
-        .map_err(|fault| Error::new(Reason::NotReady, fault))?;
+    let reply = callback.heartbeats.record(heartbeat).await?;
     let interval = callback.signatures.interval();
     Ok(pb::HeartbeatResponse {
         should_cancel: should_cancel(reply)?,

@@ -6,7 +6,7 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::callback_item::Call;
 use servo_proto::v1::callback_result::Result as CallResult;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 
 use super::append_logs::append_logs;
@@ -18,33 +18,37 @@ use crate::core::PresentedPaths;
 
 /// Results per message.
 const ITEMS_MAX: usize = 256;
+/// Calls of one stream that are carried out at once, or whose results were not read yet.
+const ITEMS_IN_FLIGHT_MAX: usize = 1_024;
 
 pub(super) fn stream_callbacks(
     callback: Callback,
     calls: Streaming<pb::StreamCallbacksRequest>,
 ) -> ResponseStream<pb::StreamCallbacksResponse> {
-    let (results, answered) = mpsc::unbounded_channel();
-    tokio::spawn(read(callback, calls, results));
+    let (results, answered) = mpsc::channel(ITEMS_IN_FLIGHT_MAX);
+    servo_actor::spawn_task("callback stream", read(callback, calls, results));
     // Results that are ready while a message is being sent are batched into the next one.
-    let batches = UnboundedReceiverStream::new(answered).ready_chunks(ITEMS_MAX);
+    let batches = ReceiverStream::new(answered).ready_chunks(ITEMS_MAX);
     Box::pin(batches.map(|results| Ok(pb::StreamCallbacksResponse { results })))
 }
 
+/// Carries out the calls of a stream side by side, as many as [`ITEMS_IN_FLIGHT_MAX`]; more are
+/// not read until some are answered, so that the worker's sending waits.
 async fn read(
     callback: Callback,
     mut calls: Streaming<pb::StreamCallbacksRequest>,
-    results: mpsc::UnboundedSender<pb::CallbackResult>,
+    results: mpsc::Sender<pb::CallbackResult>,
 ) {
     while let Ok(Some(message)) = calls.message().await {
         for item in message.items {
-            let (callback, results) = (callback.clone(), results.clone());
-            tokio::spawn(async move {
+            let Ok(permit) = results.clone().reserve_owned().await else {
+                return;
+            };
+            let callback = callback.clone();
+            servo_actor::spawn_task("callback", async move {
                 let number = item.number;
-                let result = answer(&callback, item).await;
-                let _ = results.send(pb::CallbackResult {
-                    number,
-                    result: Some(result),
-                });
+                let result = Some(answer(&callback, item).await);
+                permit.send(pb::CallbackResult { number, result });
             });
         }
     }

@@ -10,7 +10,8 @@ use servo_mesh::{Error, Reason};
 use servo_model::states::TaskState;
 use servo_model::{AttemptId, RunId, TaskId, TaskKey, TaskRef};
 use servo_proto::v1 as pb;
-use servo_store::{StoreError, TenantTx};
+use servo_service::errors;
+use servo_store::TenantTx;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
@@ -43,7 +44,7 @@ pub(super) async fn tail_logs(
     let mut tail = Tail::begin(callback.clone(), request).await?;
     let stored = callback.logs.subscribe(tail.run);
     let (outbox, messages) = mpsc::channel(MESSAGES_QUEUED_MAX);
-    tokio::spawn(async move {
+    servo_actor::spawn_task("log tail", async move {
         if let Err(error) = tail.stream(stored, &outbox).await {
             let _ = outbox.send(Err(error.into())).await;
         }
@@ -116,13 +117,13 @@ impl Tail {
             .requests()
             .begin(&tail.request.tenant)
             .await
-            .map_err(unavailable)?;
+            .map_err(errors::store)?;
         tail.load_attempts(&mut tx).await?;
         tail.check_task()?;
         if arrival.is_none() && tail.request.last_lines > 0 {
             tail.seek_back(&mut tx).await?;
         }
-        tx.commit().await.map_err(unavailable)?;
+        tx.commit().await.map_err(errors::store)?;
         Ok(tail)
     }
 
@@ -168,7 +169,7 @@ impl Tail {
             .requests()
             .begin(&self.request.tenant)
             .await
-            .map_err(unavailable)?;
+            .map_err(errors::store)?;
         // Read before the lines, so that all lines of a run that has ended are seen.
         let run_ended = self.run_row(&mut tx).await?.2;
         let is_partial = !matches!(self.scope, LogScope::Run);
@@ -180,14 +181,14 @@ impl Tail {
         let batches =
             store::logs_after(&mut tx, &self.run, self.arrival, attempts, BATCHES_PER_READ)
                 .await
-                .map_err(unavailable)?;
+                .map_err(errors::store)?;
         if batches
             .iter()
             .any(|(_, attempt, _)| self.attempts.task_of(&attempt_id(*attempt)).is_none())
         {
             self.load_attempts(&mut tx).await?;
         }
-        tx.commit().await.map_err(unavailable)?;
+        tx.commit().await.map_err(errors::store)?;
         let caught_up = (batches.len() as i64) < BATCHES_PER_READ;
         Ok(Page {
             batches,
@@ -203,7 +204,7 @@ impl Tail {
             let attempts = self.attempts_in_scope();
             let batches = store::logs_before(tx, &self.run, before, attempts, BATCHES_PER_READ)
                 .await
-                .map_err(unavailable)?;
+                .map_err(errors::store)?;
             if batches.is_empty() {
                 break;
             }
@@ -225,7 +226,7 @@ impl Tail {
     async fn run_row(&self, tx: &mut TenantTx) -> Result<RunRow, Error> {
         let row = store::find_run(tx, &self.run, &self.request.workspace)
             .await
-            .map_err(unavailable)?;
+            .map_err(errors::store)?;
         row.ok_or_else(|| {
             let message = format!(
                 "there is no run {} in workspace `{}`",
@@ -245,13 +246,13 @@ impl Tail {
             let (tenant, workspace) = (&self.request.tenant, &self.request.workspace);
             let plan = store::read_plan(tx, tenant, workspace, plan_id)
                 .await
-                .map_err(unavailable)?;
+                .map_err(errors::store)?;
             let Some(plan) = plan else { return Ok(()) };
             self.keys = keys(&plan).map_err(|fault| Error::new(Reason::Internal, fault))?;
         }
         let rows = store::task_attempts(tx, number)
             .await
-            .map_err(unavailable)?;
+            .map_err(errors::store)?;
         let tasks: Vec<TaskAttempts> = rows.into_iter().map(core_attempts).collect();
         self.attempts = Attempts::of(&self.run, &self.keys, &tasks);
         Ok(())
@@ -422,8 +423,4 @@ fn resume_at(callback: &Callback, request: &pb::TailLogsRequest) -> Result<Optio
         .read(&token_scope(request), &request.resume_token)
         .map_err(expired)?;
     Ok(cursor.and_then(|cursor| cursor.parse().ok()))
-}
-
-fn unavailable(error: StoreError) -> Error {
-    Error::new(Reason::NotReady, error.to_string())
 }
