@@ -1,14 +1,16 @@
-//! The gateway: the one public door of the mesh.
+//! The gateway: the only public entry point of the mesh.
 //!
-//! It finds out who calls (API keys), checks that the request is about the caller's own tenant and workspace, adds
-//! the caller metadata that services believe from nobody else, and passes gRPC on as it came, streams too.
-//! Start reading at [`pass::Pass`]; what a call must show is decided in [`core::door`].
+//! It authenticates the caller by API key, checks that the request is about the caller's own tenant
+//! and workspace, adds the caller metadata that services accept from no other client, and forwards
+//! gRPC calls and streams unchanged. Start reading at [`proxy::Proxy`]; [`core::access`] decides
+//! which credential a call needs, and [`dispatcher_holders`] finds the dispatcher that a worker's
+//! stream must reach.
 //!
-//! **Stays absent:** what a call means. That is the affair of the service behind.
+//! **Stays absent:** the meaning of calls. Only the service behind the gateway knows it.
 
-mod admitting;
 pub mod core;
-mod pass;
+mod dispatcher_holders;
+mod proxy;
 mod rpc;
 
 use std::sync::Arc;
@@ -19,25 +21,25 @@ use servo_model::Service;
 use servo_proto::v1::access_service_server::AccessServiceServer;
 use servo_store::{DatabaseConfig, Store};
 
-use crate::core::keys::{ApiKey, ApiKeys};
-use crate::pass::Pass;
+use crate::core::api_keys::{ApiKey, ApiKeys};
+use crate::proxy::Proxy;
 use crate::rpc::Access;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub database: DatabaseConfig,
-    pub gateway: Doors,
+    pub gateway: Section,
 }
 
 /// The `[gateway]` section.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Doors {
+pub struct Section {
     pub api_keys: Vec<ApiKey>,
 }
 
-/// Serves the public door until the process is told to stop.
+/// Serves the public API until the process is told to stop.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
@@ -46,13 +48,13 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let store = Store::connect(Service::Gateway, &mesh.config().database)?;
     let keys = ApiKeys::new(&mesh.config().gateway.api_keys)
         .map_err(|bad| Fault::config(format!("gateway.api_keys[{}]", bad.index), bad.reason))?;
-    let pass = Pass::new(
+    let proxy = Proxy::new(
         &mesh,
         &store,
         Arc::new(keys),
         AccessServiceServer::new(Access),
     );
-    mesh.serve_public(pass.into_handler())
+    mesh.serve_public(proxy.into_handler())
         .ready_when(store.readiness())
         .until_signal()
         .await

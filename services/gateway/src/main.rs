@@ -1,4 +1,4 @@
-//! The gateway service as a process of its own.
+//! The gateway as a process.
 
 use std::process::ExitCode;
 

@@ -188,7 +188,7 @@ async fn what_is_used_is_told_whichever_dispatcher_is_asked() {
         assert_eq!(used(rival).await, Some(nothing));
         let refused = rival.dispatches().await.unwrap_err();
         assert!(
-            format!("{refused:#}").contains("not open to this API key"),
+            format!("{refused:#}").contains("not accessible with this API key"),
             "{refused:#}"
         );
     }

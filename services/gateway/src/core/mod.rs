@@ -1,4 +1,4 @@
-//! Decisions of the public door: no async, no clock, no SQL, no randomness.
+//! Decisions about access: no async, no clock, no SQL, no randomness.
 
-pub mod door;
-pub mod keys;
+pub mod access;
+pub mod api_keys;

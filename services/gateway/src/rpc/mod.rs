@@ -2,7 +2,7 @@
 
 use servo_proto::v1::access_service_server::AccessService;
 
-/// What it does not override answers UNIMPLEMENTED.
+/// Methods that are not implemented answer UNIMPLEMENTED.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Access;
 

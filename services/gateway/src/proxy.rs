@@ -1,4 +1,5 @@
-//! Passing a call on: the ticket, the scope, the metadata, the service behind.
+//! Forwarding a call: checks its credential and scope, adds the caller metadata and sends it to its
+//! service.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -19,51 +20,48 @@ use tower::{ServiceExt, service_fn};
 use ulid::Ulid;
 
 use crate::Config;
-use crate::admitting::Admitting;
-use crate::core::door::{self, Shut, Ticket};
-use crate::core::keys::{ApiKeys, Principal};
+use crate::core::access::{Credential, Denied, required_credential, target};
+use crate::core::api_keys::{ApiKeys, Principal};
+use crate::dispatcher_holders::DispatcherHolders;
 use crate::rpc::Access;
 
-/// Belongs to whoever admits the tenant's tasks.
-const WORKERS_STREAM: &str = "/servo.v1.DispatcherService/PullTasks";
+/// Must reach the dispatcher that admits the tenant's tasks.
+const PULL_TASKS: &str = "/servo.v1.DispatcherService/PullTasks";
 
-/// The way through the gateway.
+/// Forwards public calls.
 #[derive(Clone)]
-pub(crate) struct Pass {
+pub(crate) struct Proxy {
     keys: Arc<ApiKeys>,
     peers: Arc<HashMap<Service, Peer>>,
-    admitting: Arc<Admitting>,
+    dispatchers: Arc<DispatcherHolders>,
     access: AccessServiceServer<Access>,
 }
 
-impl Pass {
+impl Proxy {
     pub(crate) fn new(
         mesh: &Mesh<Config>,
         store: &Store,
         keys: Arc<ApiKeys>,
         access: AccessServiceServer<Access>,
-    ) -> Pass {
+    ) -> Proxy {
         let peers = Service::ALL
             .into_iter()
             .filter(|service| *service != Service::Gateway);
         let peers = peers.map(|service| (service, mesh.peer(service))).collect();
-        Pass {
+        Proxy {
             keys,
             peers: Arc::new(peers),
-            admitting: Arc::new(Admitting::new(mesh, store)),
+            dispatchers: Arc::new(DispatcherHolders::new(mesh, store)),
             access,
         }
     }
 
     pub(crate) fn into_handler(self) -> Handler {
         BoxCloneSyncService::new(service_fn(move |request| {
-            let pass = self.clone();
+            let proxy = self.clone();
             async move {
-                Ok::<_, Infallible>(
-                    pass.answer(request)
-                        .await
-                        .unwrap_or_else(|status| status.into_http()),
-                )
+                let response = proxy.answer(request).await;
+                Ok::<_, Infallible>(response.unwrap_or_else(|status| status.into_http()))
             }
         }))
     }
@@ -71,9 +69,9 @@ impl Pass {
     async fn answer(&self, request: Request<Body>) -> Result<Response<Body>, Status> {
         let path = request.uri().path().to_owned();
         let method = access::method_of(&path);
-        let ticket = door::ticket(method).map_err(|shut| refusal(shut, &path))?;
-        let principal = self.principal(ticket, request.headers())?;
-        let method = method.ok_or_else(|| refusal(Shut::Unknown, &path))?;
+        let credential = required_credential(method).map_err(|denied| denial(denied, &path))?;
+        let principal = self.principal(credential, request.headers())?;
+        let method = method.ok_or_else(|| denial(Denied::Unknown, &path))?;
         let (request, scope) = read_scope(request, method).await?;
         let tenant = scope
             .as_ref()
@@ -83,16 +81,20 @@ impl Pass {
         self.send(method, &tenant, request).await
     }
 
-    /// Whom the ticket stands for; nobody in particular for signed and open calls.
-    fn principal(&self, ticket: Ticket, headers: &HeaderMap) -> Result<Option<&Principal>, Error> {
-        if ticket != Ticket::ApiKey {
+    /// Returns the principal of the API key; `None` for signed and open calls.
+    fn principal(
+        &self,
+        credential: Credential,
+        headers: &HeaderMap,
+    ) -> Result<Option<&Principal>, Error> {
+        if credential != Credential::ApiKey {
             return Ok(None);
         }
-        let shown = bearer(headers).ok_or_else(|| {
-            unauthenticated(Reason::CredentialsMissing, "the call carries no API key")
+        let key = bearer(headers).ok_or_else(|| {
+            unauthenticated(Reason::CredentialsMissing, "the call has no API key")
         })?;
-        let principal = self.keys.find(shown);
-        let unknown = || unauthenticated(Reason::CredentialsInvalid, "the API key is not known");
+        let principal = self.keys.find(key);
+        let unknown = || unauthenticated(Reason::CredentialsInvalid, "the API key is unknown");
         principal.map(Some).ok_or_else(unknown)
     }
 
@@ -102,12 +104,12 @@ impl Pass {
         tenant: &str,
         request: Request<Body>,
     ) -> Result<Response<Body>, Status> {
-        if method.path == WORKERS_STREAM
-            && let Some(holder) = self.admitting.peer_for(tenant).await
+        if method.path == PULL_TASKS
+            && let Some(holder) = self.dispatchers.peer_for(tenant).await
         {
             return holder.oneshot(request).await;
         }
-        match self.peers.get(&door::target(method)) {
+        match self.peers.get(&target(method)) {
             Some(peer) => peer.clone().oneshot(request).await,
             None => self
                 .access
@@ -119,7 +121,7 @@ impl Pass {
     }
 }
 
-/// Reads what the first message says about tenant and workspace; the request stays as it was.
+/// Reads tenant and workspace from the first message. The request is not changed.
 async fn read_scope(
     request: Request<Body>,
     method: &Method,
@@ -131,11 +133,11 @@ async fn read_scope(
     let (head, body) = request.into_parts();
     let first = FirstMessage::read(body).await?;
     let scope = scope::read(kind, &first.message)
-        .map_err(|bad| Error::new(Reason::InvalidField, bad.to_string()))?;
+        .map_err(|error| Error::new(Reason::InvalidField, error.to_string()))?;
     Ok((Request::from_parts(head, first.body), Some(scope)))
 }
 
-/// Says for whom the call is made. Whatever the client said about that itself was taken away at the door.
+/// Adds for whom the call is made. The server has removed any such metadata of the client.
 fn with_caller(
     mut request: Request<Body>,
     principal: Option<&Principal>,
@@ -163,19 +165,20 @@ fn with_caller(
     Ok(request)
 }
 
-/// The answer is the same for what is not open and for what does not exist.
+/// Answers the same for a tenant or workspace that is not accessible and for one that does not
+/// exist.
 fn check_scope(principal: &Principal, scope: &Scope) -> Result<(), Error> {
-    let closed = |reason, what: &str, name: &str| {
+    let denied = |reason, what: &str, name: &str| {
         Err(Error::new(
             reason,
-            format!("{what} `{name}` does not exist or is not open to this API key"),
+            format!("{what} `{name}` does not exist or is not accessible with this API key"),
         ))
     };
     if scope.tenant != principal.tenant {
-        return closed(Reason::TenantMismatch, "tenant", &scope.tenant);
+        return denied(Reason::TenantMismatch, "tenant", &scope.tenant);
     }
-    if !scope.workspace.is_empty() && !principal.may_enter(&scope.workspace) {
-        return closed(Reason::WorkspaceMismatch, "workspace", &scope.workspace);
+    if !scope.workspace.is_empty() && !principal.may_access(&scope.workspace) {
+        return denied(Reason::WorkspaceMismatch, "workspace", &scope.workspace);
     }
     Ok(())
 }
@@ -188,20 +191,20 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
         .strip_prefix("Bearer ")
 }
 
-fn unauthenticated(reason: Reason, why: &str) -> Error {
+fn unauthenticated(reason: Reason, message: &str) -> Error {
     Error::new(
         reason,
-        format!("{why}: send `authorization: Bearer <API key>`"),
+        format!("{message}; send `authorization: Bearer <API key>`"),
     )
 }
 
-fn refusal(shut: Shut, path: &str) -> Error {
-    match shut {
-        Shut::Unknown => Error::new(
+fn denial(denied: Denied, path: &str) -> Error {
+    match denied {
+        Denied::Unknown => Error::new(
             Reason::NotImplemented,
-            format!("{path} is no method of servo.v1"),
+            format!("{path} is not a method of servo.v1"),
         ),
-        Shut::Internal => Error::new(
+        Denied::Internal => Error::new(
             Reason::CallerNotAllowed,
             format!("{path} may be called by services of the mesh only"),
         ),

@@ -1,4 +1,4 @@
-//! API keys: who holds one, and what it opens.
+//! API keys: whom they identify and what they give access to.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,25 +7,25 @@ use serde::Deserialize;
 use servo_model::{TenantId, WorkspaceId};
 use sha2::{Digest, Sha256};
 
-/// A key opens all workspaces of its tenant.
+/// Stands for all workspaces of the tenant.
 const ANY_WORKSPACE: &str = "*";
 
 /// An API key as configured: the hash of a random secret, never the secret itself.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApiKey {
-    /// Names the key in logs and audit records.
+    /// Identifies the key in logs and audit records.
     pub id: String,
     pub tenant: String,
-    /// The workspaces it opens; `*` stands for all of the tenant.
+    /// The workspaces that it gives access to; `*` stands for all of the tenant.
     pub workspaces: Vec<String>,
     #[serde(default)]
     pub roles: Vec<String>,
-    /// SHA-256 of the key, in hex. A key is 256 random bits, so that nothing slower than a plain hash is needed.
+    /// SHA-256 of the key in hex. A key has 256 random bits, so a slow hash is not needed.
     pub sha256: String,
 }
 
-/// Whom a key stands for.
+/// Whom a key identifies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     pub id: String,
@@ -35,42 +35,42 @@ pub struct Principal {
 }
 
 impl Principal {
-    pub fn may_enter(&self, workspace: &str) -> bool {
+    pub fn may_access(&self, workspace: &str) -> bool {
         self.workspaces
             .iter()
             .any(|own| own == ANY_WORKSPACE || own == workspace)
     }
 }
 
-/// All keys, found by the hash of what a caller shows.
+/// All keys by the hash of their secret.
 #[derive(Debug, Default)]
 pub struct ApiKeys {
     by_hash: HashMap<[u8; 32], Principal>,
 }
 
-/// A fault of the key at `index` of the configured list.
+/// An error in the key at `index` of the configured list.
 #[derive(Debug, PartialEq, Eq)]
-pub struct BadKey {
+pub struct InvalidKey {
     pub index: usize,
     pub reason: String,
 }
 
-impl fmt::Display for BadKey {
+impl fmt::Display for InvalidKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "gateway.api_keys[{}]: {}", self.index, self.reason)
     }
 }
 
 impl ApiKeys {
-    /// Checks every key, and reports the first fault with its place.
-    pub fn new(keys: &[ApiKey]) -> Result<ApiKeys, BadKey> {
+    /// Checks every key and returns the first error with its index.
+    pub fn new(keys: &[ApiKey]) -> Result<ApiKeys, InvalidKey> {
         let mut by_hash = HashMap::new();
         for (index, key) in keys.iter().enumerate() {
-            let bad = |reason| BadKey { index, reason };
-            let (hash, principal) = read(key).map_err(bad)?;
+            let invalid = |reason| InvalidKey { index, reason };
+            let (hash, principal) = parse(key).map_err(invalid)?;
             if let Some(other) = by_hash.insert(hash, principal) {
-                return Err(bad(format!(
-                    "the same sha256 as key `{}`: give every key its own secret",
+                return Err(invalid(format!(
+                    "sha256 is the same as that of key `{}`: use a different secret for every key",
                     other.id
                 )));
             }
@@ -78,19 +78,19 @@ impl ApiKeys {
         Ok(ApiKeys { by_hash })
     }
 
-    /// Looking up by hash tells a guesser nothing about how close a guess was.
+    /// Finds a key by its hash, so that the time of the lookup reveals nothing about the secret.
     pub fn find(&self, secret: &str) -> Option<&Principal> {
         self.by_hash.get(&<[u8; 32]>::from(Sha256::digest(secret)))
     }
 }
 
-fn read(key: &ApiKey) -> Result<([u8; 32], Principal), String> {
+fn parse(key: &ApiKey) -> Result<([u8; 32], Principal), String> {
     key.tenant
         .parse::<TenantId>()
         .map_err(|error| format!("tenant: {error}"))?;
     if key.workspaces.is_empty() {
         return Err(format!(
-            "workspaces is empty: name at least one, or \"{ANY_WORKSPACE}\" for all"
+            "workspaces is empty: list at least one, or \"{ANY_WORKSPACE}\" for all"
         ));
     }
     for workspace in key.workspaces.iter().filter(|name| *name != ANY_WORKSPACE) {

@@ -1,39 +1,38 @@
-//! Where a call goes and what it must show: decided from its method alone, before its body is read.
+//! Which credential a call needs and which service serves it, decided by its method alone before
+//! the body is read.
 
 use servo_model::Service;
 use servo_proto::access::{Access, Method};
 
-/// What a method asks of somebody outside the mesh.
+/// The credential that a method requires from a client outside the mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ticket {
-    /// An API key.
+pub enum Credential {
     ApiKey,
-    /// The presigned path of an attempt; the callback service verifies it.
+    /// The presigned path of an attempt, which the callback service verifies.
     AttemptSignature,
-    /// Nothing.
     None,
 }
 
-/// Why the door stays shut.
+/// Why a call is denied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shut {
+pub enum Denied {
     /// servo.v1 has no such method.
     Unknown,
     /// Only services of the mesh may call it.
     Internal,
 }
 
-/// The ticket that `method` asks for.
-pub fn ticket(method: Option<&Method>) -> Result<Ticket, Shut> {
-    match &method.ok_or(Shut::Unknown)?.access {
-        Access::Permission(_) => Ok(Ticket::ApiKey),
-        Access::AttemptSignature => Ok(Ticket::AttemptSignature),
-        Access::Open => Ok(Ticket::None),
-        Access::Callers(_) => Err(Shut::Internal),
+/// Returns the credential that `method` requires.
+pub fn required_credential(method: Option<&Method>) -> Result<Credential, Denied> {
+    match &method.ok_or(Denied::Unknown)?.access {
+        Access::Permission(_) => Ok(Credential::ApiKey),
+        Access::AttemptSignature => Ok(Credential::AttemptSignature),
+        Access::Open => Ok(Credential::None),
+        Access::Callers(_) => Err(Denied::Internal),
     }
 }
 
-/// The service that answers `servo.v1.<Name>Service`; the gateway itself answers what belongs to nobody else.
+/// Returns the service that serves `servo.v1.<Name>Service`. The gateway itself serves the rest.
 pub fn target(method: &Method) -> Service {
     let name = method
         .service
@@ -49,17 +48,17 @@ mod tests {
     use servo_proto::access::methods;
 
     #[test]
-    fn every_internal_method_is_shut() {
+    fn internal_methods_are_denied() {
         for method in methods() {
-            let shut = ticket(Some(method)) == Err(Shut::Internal);
+            let denied = required_credential(Some(method)) == Err(Denied::Internal);
             assert_eq!(
-                shut,
+                denied,
                 matches!(method.access, Access::Callers(_)),
                 "{}",
                 method.path
             );
         }
-        assert_eq!(ticket(None), Err(Shut::Unknown));
+        assert_eq!(required_credential(None), Err(Denied::Unknown));
     }
 
     #[test]
