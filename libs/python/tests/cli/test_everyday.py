@@ -95,7 +95,7 @@ def test_runs_list_show_and_logs(shop: Shop) -> None:
 def test_skipped_task_shows_its_reason(shop: Shop) -> None:
     whole = shop.code.read_text()
     shop.change("partitions=DAYS)\ndef daily_revenue", "partitions=DAYS, may_skip=True)\ndef daily_revenue")
-    words = '"""What the shop took on a day, by product."""'
+    words = '"""Revenue of a day by product."""'
     shop.change(words, f'{words}\n    import servo\n\n    servo.skip("the shop was closed\\n(a holiday)")')
     shop.ok("deploy", "--yes")
     followed = shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
@@ -142,7 +142,7 @@ def test_assets_list_show_and_lineage(shop: Shop) -> None:
     ]
     shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
     shown = shop.ok("assets", "show", REVENUE)
-    assert "What the shop took on a day" in shown
+    assert "Revenue of a day by product" in shown
     assert f"day=d:{CALM_DAY}  PROMOTED  3 rows" in shown
     graph = json.loads(shop.ok("assets", "lineage", "--json"))
     assert len(graph["edges"]) == 2
@@ -213,7 +213,7 @@ def test_waiting_run_can_be_explained_and_cancelled(mesh: Mesh, tmp_path: Path) 
     assert shop.servo("runs", "show").returncode == 3
     shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}")
     waiting = shop.servo("runs", "watch", "--timeout", "0.5")
-    assert (waiting.returncode, "has not ended within 0.5 s and goes on" in waiting.stderr) == (6, True)
+    assert (waiting.returncode, "has not ended within 0.5 s and continues" in waiting.stderr) == (6, True)
     assert shop.servo("runs", "watch", "--timeout", "0.5", "--json").returncode == 6
     assert "no connected worker serves its workspace" in shop.ok("runs", "explain")
     assert shop.servo("doctor").returncode == 7
@@ -223,7 +223,7 @@ def test_waiting_run_can_be_explained_and_cancelled(mesh: Mesh, tmp_path: Path) 
 
 def test_doctor_finds_no_problem(shop: Shop) -> None:
     found = {each["what"]: each for each in json.loads(shop.ok("doctor", "--json"))}
-    assert found["server"]["told"].startswith(shop.environment["SERVO_URL"])
+    assert found["server"]["message"].startswith(shop.environment["SERVO_URL"])
     assert found["workers"]["remedy"] == ""
     assert shop.servo("doctor", SERVO_API_KEY="servo_wrong").returncode == 4
     assert shop.servo("doctor", SERVO_WORKSPACE="empty").returncode == 3

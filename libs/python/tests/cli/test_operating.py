@@ -74,7 +74,7 @@ def test_usage_costs_and_budgets_are_reported(shop: Shop) -> None:
 def test_dispatch_is_paused_and_resumed(shop: Shop) -> None:
     pause = json.loads(shop.ok("admin", "pause", "--pool", "nobody", "--comment", "a rest", "--json"))["pause"]
     assert "a rest" in shop.ok("admin", "pauses")
-    assert shop.ok("admin", "resume", pause["pause_id"]) == "it goes on\n"
+    assert shop.ok("admin", "resume", pause["pause_id"]) == "resumed\n"
     assert pause["pause_id"] not in shop.ok("admin", "pauses")
     workers = [each for each in json.loads(shop.ok("admin", "workers", "--json")) if each["state"].endswith("ACTIVE")]
     assert any(each["info"].get("workspaces") == ["operating"] for each in workers)
@@ -95,10 +95,10 @@ def test_dynamic_sets_grow_and_shrink(shop: Shop) -> None:
 
 @pytest.mark.mesh
 def test_failed_critical_check_leads_to_quarantine(shop: Shop) -> None:
-    assert "nothing waits" in shop.ok("quarantine", "list")
+    assert "nothing is in quarantine" in shop.ok("quarantine", "list")
     told = shop.servo("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait").stdout
     [waiting] = json.loads(shop.ok("quarantine", "list", "--json"))
-    assert f"shop/daily_revenue[day=d:{CALM_DAY}]  waits for a decision" in told
+    assert f"shop/daily_revenue[day=d:{CALM_DAY}]  is in quarantine" in told
     assert f"servo quarantine approve {waiting['materialization_id']}" in told
     assert (waiting["output"]["asset_key"], waiting["gating"]) == ("shop/daily_revenue", "GATING_QUARANTINE")
     assert waiting["materialization_id"] in shop.ok("quarantine", "list")

@@ -37,7 +37,7 @@ def dying_in(step: str) -> None:
         case "outcome kept":
             _wrap(Spool, "keep", before=False)
         case "after finish":
-            _wrap(Reports, "_take", before=True, when=_is_answered)
+            _wrap(Reports, "_handle_answer", before=True, when=_is_answered)
 
 
 def _finishes(*given: Any) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 from servo.cli.main import main
 from servo.v1 import callback_pb2, error_pb2, worker_pb2
 from servo.worker.attempt import Attempt
+from servo.worker.attempt_reports import AttemptReports
 from servo.worker.reports import Reports
 
 NOTES = "NOTES"
@@ -34,7 +35,7 @@ def note_all(notes: Path) -> None:
         with (notes / name).open("a") as file:
             file.write(f"{line}\n")
 
-    begin, renew, take = Attempt.__init__, Attempt.renew, Reports._handle_answer
+    begin, renew, take = Attempt.__init__, AttemptReports.renew, Reports._handle_answer
 
     @wraps(begin)
     def noted_begin(attempt: Attempt, envelope: worker_pb2.TaskEnvelope, **more: Any) -> None:
@@ -43,9 +44,9 @@ def note_all(notes: Path) -> None:
         begin(attempt, envelope, **more)
 
     @wraps(renew)
-    def noted_renew(attempt: Attempt, renewed: callback_pb2.RenewedPaths) -> None:
+    def noted_renew(own: AttemptReports, renewed: callback_pb2.RenewedPaths) -> None:
         note("beats", renewed.heartbeat)
-        renew(attempt, renewed)
+        renew(own, renewed)
 
     @wraps(take)
     def noted_take(reports: Reports, answer: callback_pb2.CallbackResult) -> None:
@@ -55,8 +56,8 @@ def note_all(notes: Path) -> None:
 
     for kind, name, noted in [
         (Attempt, "__init__", noted_begin),
-        (Attempt, "renew", noted_renew),
-        (Reports, "_take", noted_take),
+        (AttemptReports, "renew", noted_renew),
+        (Reports, "_handle_answer", noted_take),
     ]:
         setattr(kind, name, noted)
 

@@ -67,7 +67,7 @@ def kill_command(server: Server, worker: WorkerId, comment: Comment = "", as_jso
     request = dispatcher_pb2.KillWorkerRequest(tenant=server.tenant, worker_id=worker, comment=comment)
     with server.client() as client:
         answer = client.dispatcher.KillWorker(request)
-    return show.print_message(answer) if as_json else click.echo(f"{worker} is cut off")
+    return show.print_message(answer) if as_json else click.echo(f"{worker} is disconnected")
 
 
 @admin_app.add("pause")
@@ -126,7 +126,7 @@ def resume_command(server: Server, pause: PauseId, comment: Comment = "", as_jso
     request = dispatcher_pb2.ResumeDispatchRequest(tenant=server.tenant, pause_id=pause, comment=comment)
     with server.client() as client:
         answer = client.dispatcher.ResumeDispatch(request)
-    return show.print_message(answer) if as_json else click.echo("it goes on")
+    return show.print_message(answer) if as_json else click.echo("resumed")
 
 
 @admin_app.add("deployments")

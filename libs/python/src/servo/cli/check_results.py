@@ -47,7 +47,7 @@ def print_quarantined(client: Client, run: run_pb2.Run) -> None:
     waiting = list(islice(client.materializations(filter=of_run), _PRINTED_MAX + 1))
     for each in waiting[:_PRINTED_MAX]:
         place = f"{each.output.asset_key}{f'[{each.output.partition_key}]' if each.output.partition_key else ''}"
-        click.secho(f"  ! {place}  waits for a decision, and readers get the version before it:", fg="yellow")
+        click.secho(f"  ! {place}  is in quarantine, and readers get the previous version:", fg="yellow")
         click.echo(f"      servo quarantine approve {each.materialization_id}    # or reject")
     if len(waiting) > _PRINTED_MAX:
         click.echo("  and more: `servo quarantine list` names all")

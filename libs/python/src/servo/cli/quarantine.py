@@ -28,7 +28,7 @@ def list_command(server: Server, limit: Limit = 100, as_json: AsJson = False) ->
     if as_json:
         return show.print_list(found)
     if not found:
-        return click.echo("nothing waits for a decision")
+        return click.echo("nothing is in quarantine")
     rows = [
         [
             each.materialization_id,

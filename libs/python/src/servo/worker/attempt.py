@@ -1,30 +1,29 @@
-"""One attempt: its child process, its reports, and the ways in which it can be stopped early."""
+"""One attempt: its preparation, its child process, and the ways in which it can be stopped early."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
 import time
 from typing import Any
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from servo.client.errors import CallFailed
 from servo.data.errors import StorageFailed
-from servo.v1 import callback_pb2, common_pb2, error_pb2, event_execution_pb2, state_pb2, worker_pb2
+from servo.v1 import common_pb2, state_pb2, worker_pb2
 
-from . import checks, inputs, logs, outcome
-from .child import Answer, Child, ChildDied, Stream
+from . import inputs, outcome
+from .attempt_reports import AttemptReports, now
+from .child import Answer, Child, ChildDied
 from .children import Children, Kind
 from .code import BadCode, CodeCache
 from .environments import BadEnvironment, Environments, EnvironmentUnavailable
 from .inputs import BadInputs
+from .job import job_of
 from .memory_usage import MemoryOverTime
 from .outcome import Finish
 from .redaction import Redactor
-from .reports import TakesAnswer, TakesReports
+from .reports import TakesReports
 from .secrets import SecretNotFound, Secrets, SecretUnavailable
 from .truncate import truncate
 
@@ -33,19 +32,12 @@ _log = logging.getLogger("servo.worker")
 _START_REPORTED_AFTER = 0.1
 # Starts are reported together, because nobody waits for them.
 _STARTS_REPORTED_EVERY = 0.1
-_LOGS_EVERY = 1.0
 # How often the memory of attempts with a limit is checked.
 _MEMORY_CHECK_SECONDS = 0.1
 _MEMORY_HINT = "give it more memory or less to do, deploy, then `servo runs retry`"
 _DIED_HINT = (
     "look for what ends a process: os._exit, native code that crashes, SIGKILL of a machine without memory; then "
     "`servo runs retry`"
-)
-_FINAL_REASONS = (
-    error_pb2.ERROR_REASON_STALE_ATTEMPT,
-    error_pb2.ERROR_REASON_ATTEMPT_UNKNOWN,
-    error_pb2.ERROR_REASON_ATTEMPT_CANCELLED,
-    error_pb2.ERROR_REASON_ALREADY_STARTED,
 )
 
 
@@ -64,22 +56,25 @@ class Attempt:
         kill_grace: float,
     ) -> None:
         self.envelope = envelope
-        self._worker_id, self._session = worker_id, session
         self._code, self._environments, self._children = code, environments, children
-        self._reports, self._kill_grace = reports, kill_grace
+        self._kill_grace = kill_grace
         # Completed to stop the attempt early, with its outcome.
         self._cut: asyncio.Future[Finish] = asyncio.get_running_loop().create_future()
         self._child: Child | None = None
         self._memory = MemoryOverTime()
         self._background: asyncio.Task[None] | None = None
         self._preparing: asyncio.Task[Any] | None = None
-        self._paths = callback_pb2.RenewedPaths(heartbeat=envelope.callbacks.heartbeat, logs=envelope.callbacks.logs)
-        self._lines = logs.LogBuffer()
-        self._batches = 0
-        self._batch_under_way = False
         self._secrets, self._redact = secrets, secrets.redact
+        self.reports = AttemptReports(
+            envelope,
+            worker_id=worker_id,
+            session=session,
+            reports=reports,
+            redact=secrets.redact,
+            cancel=self.cancel,
+        )
         self._inputs: list[worker_pb2.ResolvedInput] = []
-        self._started = _now()
+        self._started = now()
 
     def cancel(self) -> None:
         """The run was cancelled."""
@@ -90,22 +85,9 @@ class Attempt:
         self._kill_grace = kill_grace
         self._cut_short(outcome.interrupted())
 
-    def start_request(self) -> callback_pb2.StartAttemptRequest:
-        """Reports that the attempt has started, or asks whether it may start."""
-        start = callback_pb2.StartAttemptRequest(task=self.envelope.task, worker_id=self._worker_id)
-        start.mode = self.envelope.mode or event_execution_pb2.DISPATCH_MODE_PULL
-        self._report_heartbeat_timeout(start)
-        self._about(start)
-        return start
-
-    def renew(self, renewed: callback_pb2.RenewedPaths) -> None:
-        """Replaces the presigned paths by fresh ones."""
-        if renewed.heartbeat:
-            self._paths = renewed
-
     async def run(self) -> None:
         """Runs the attempt to its end and reports the outcome."""
-        self._started = _now()
+        self._started = now()
         loop = asyncio.get_running_loop()
         lasts = loop.call_at(next_tick(loop.time() + _START_REPORTED_AFTER), self._start_background)
         try:
@@ -119,14 +101,7 @@ class Attempt:
             lasts.cancel()
             if self._background:
                 self._background.cancel()
-        while self._lines:
-            self._send_logs()
-        self._about(finish)
-        finish.task.CopyFrom(self.envelope.task)
-        finish.worker_id = self._worker_id
-        finish.start_time.CopyFrom(self._started)
-        finish.end_time.CopyFrom(_now())
-        self._send(self.envelope.callbacks.finished, finish=finish)
+        self.reports.finish(finish, self._started)
 
     def _cut_short(self, end: Finish) -> None:
         if self._cut.done():
@@ -199,7 +174,9 @@ class Attempt:
 
     async def _answer_of(self, child: Child, memory_bytes: int, secrets: dict[str, str]) -> asyncio.Future[Answer]:
         """The returned future is done: with an answer, or because the child ended without one."""
-        work = child.begin(self._job(secrets), self._take_line, self._take_record)
+        work = child.begin(
+            job_of(self.envelope, self._inputs, secrets), self.reports.take_line, self.reports.take_record
+        )
         self._child = child
         watching = asyncio.create_task(self._watch_memory(child, memory_bytes)) if memory_bytes else None
         try:
@@ -248,135 +225,16 @@ class Attempt:
             return list(self.envelope.inputs)
         return await asyncio.to_thread(inputs.read_input_list, self.envelope.inputs_uri, self.envelope.inputs_digest)
 
-    def _job(self, secrets: dict[str, str]) -> dict[str, Any]:
-        envelope = self.envelope
-        config = {**_json(envelope.asset_config_json), **_json(envelope.run_config_json)}
-        return {
-            "module": envelope.code.entry_point.module,
-            "function": envelope.code.entry_point.function,
-            "inputs": [
-                {
-                    "asset_key": each.asset_key,
-                    "parameter": each.parameter,
-                    "versions": [[v.partition_key, v.materialization_id, v.uri] for v in each.versions],
-                    "mapped": each.mapped,
-                    "shape": each.shape,
-                }
-                for each in self._inputs
-            ],
-            "output_uri": envelope.output_uri,
-            "item_json": envelope.item_json,
-            "asset_key": envelope.asset_key,
-            "partition": envelope.partition_key,
-            "run_id": envelope.run_id,
-            "attempt_id": envelope.attempt_id,
-            "attempt": envelope.attempt,
-            "idempotency_key": envelope.idempotency_key,
-            "fencing_token": envelope.fencing_token,
-            "map_index": envelope.task.map_index if envelope.task.HasField("map_index") else None,
-            "config": config,
-            "secrets": secrets,
-            "quarantine": envelope.quarantine,
-            "checks": [checks.to_job(check) for check in envelope.checks],
-            # The location of the previous version; empty without one, or if no check compares with
-            # it.
-            "previous": envelope.previous.uri,
-            "trace": _trace(envelope.trace),
-        }
-
     def _seconds_left(self) -> float:
         deadline = self.envelope.deadline
         return max(deadline.seconds + deadline.nanos / 1e9 - time.time(), 0.0)
 
     def _start_background(self) -> None:
-        self._background = asyncio.create_task(self._report_in_background())
+        self._background = asyncio.create_task(self.reports.run(self._started, self._sample_memory))
 
-    async def _report_in_background(self) -> None:
-        """Reports the start of a longer attempt, then heartbeats and logs. Runs until it is cancelled."""
-        # A pushed attempt has asked before it started.
-        if self.envelope.mode != event_execution_pb2.DISPATCH_MODE_PUSH:
-            start = self.start_request()
-            start.start_time.CopyFrom(self._started)
-            self._send(self.envelope.callbacks.start, start=start)
-        interval = self.envelope.heartbeat_interval
-        every = interval.seconds + interval.nanos / 1e9 or 30.0
-        beat_at = time.monotonic() + every
-        while True:
-            await asyncio.sleep(min(_LOGS_EVERY, every))
-            self._report_logs()
-            if self._child:
-                self._memory.look(self._child.resident_bytes(), time.monotonic())
-            if time.monotonic() >= beat_at:
-                beat_at += every
-                beat = callback_pb2.HeartbeatRequest(task=self.envelope.task)
-                self._report_heartbeat_timeout(beat)
-                self._about(beat)
-                self._send(self._paths.heartbeat, heartbeat=beat)
-
-    def _report_logs(self) -> None:
-        """One batch at a time: while the server is unreachable, lines beyond the buffer are dropped and counted."""
-        if self._lines and not self._batch_under_way:
-            self._batch_under_way = True
-            self._send_logs()
-
-    def _send_logs(self) -> None:
-        batch = self._lines.take()
-        self._batches += 1
-        batch.sequence = self._batches
-        self._about(batch)
-        self._send(self._paths.logs, self._logs_answered, logs=batch)
-
-    def _take_line(self, stream: Stream, line: str) -> None:
-        self._keep_line(f"LOG_STREAM_{stream}", line)
-
-    def _take_record(self, record: dict[str, Any]) -> None:
-        """A record of the logger that user code got."""
-        redacted = ((self._redact(key), self._redact(text)) for key, text in record["fields"].items())
-        fields = {key: text[: logs.FIELD_CHARS_MAX] for key, text in redacted}
-        self._keep_line("LOG_STREAM_LOGGER", record["text"], f"LOG_LEVEL_{record['level']}", fields)
-
-    def _keep_line(
-        self, stream: str, line: str, level: str | None = None, fields: dict[str, str] | None = None
-    ) -> None:
-        if self._lines.full:
-            self._lines.drop()
-            return
-        redacted = self._redact.cut_off(line) if logs.is_cut(line) else self._redact(line)
-        text = redacted[: logs.LINE_CHARS_MAX]
-        self._lines.add(callback_pb2.LogLine(time=_now(), stream=stream, level=level or None, text=text, fields=fields))
-
-    def _about(self, call: Any) -> None:
-        """Sets the fields that identify the attempt."""
-        envelope = self.envelope
-        call.tenant, call.workspace, call.run_id = envelope.tenant, envelope.workspace, envelope.run_id
-        call.attempt_id, call.session = envelope.attempt_id, self._session
-
-    def _report_heartbeat_timeout(self, call: callback_pb2.StartAttemptRequest | callback_pb2.HeartbeatRequest) -> None:
-        """Repeats the envelope's timeout, because signatures are renewed for that time."""
-        if self.envelope.timeouts.HasField("heartbeat"):
-            call.heartbeat_timeout.CopyFrom(self.envelope.timeouts.heartbeat)
-
-    def _send(self, presigned: str, answered: TakesAnswer | None = None, **call: Any) -> None:
-        item = callback_pb2.CallbackItem(presigned=presigned, trace=self.envelope.trace, **call)
-        self._reports.send(item, answered or self._answered, self.envelope.callbacks.finished)
-
-    def _logs_answered(self, answer: callback_pb2.CallbackResult) -> None:
-        self._answered(answer)
-        self._batch_under_way = False
-        self._report_logs()
-
-    def _answered(self, answer: callback_pb2.CallbackResult) -> None:
-        match answer.WhichOneof("result"):
-            case "start":
-                self.renew(answer.start.renewed)
-            case "heartbeat":
-                self.renew(answer.heartbeat.renewed)
-                if answer.heartbeat.should_cancel:
-                    self.cancel()
-            case "refusal" if answer.refusal.reason in _FINAL_REASONS:
-                # Servo does not know the attempt or has given it up, so there is no point in
-                # continuing.
-                self.cancel()
+    def _sample_memory(self) -> None:
+        if self._child:
+            self._memory.look(self._child.resident_bytes(), time.monotonic())
 
 
 def _too_long(seconds: float) -> str:
@@ -393,22 +251,6 @@ def _too_much(used: int, limit: int) -> str:
     )
 
 
-def _trace(trace: common_pb2.TraceContext) -> dict[str, str]:
-    """As environment variables with OpenTelemetry's names."""
-    named = {"TRACEPARENT": trace.traceparent, "TRACESTATE": trace.tracestate}
-    return {name: value for name, value in named.items() if value}
-
-
 def next_tick(at: float) -> float:
     """The next time, not before ``at``, at which all attempts of this worker report their start."""
     return math.ceil(at / _STARTS_REPORTED_EVERY) * _STARTS_REPORTED_EVERY
-
-
-def _now() -> Timestamp:
-    seconds, nanos = divmod(time.time_ns(), 1_000_000_000)
-    return Timestamp(seconds=seconds, nanos=nanos)
-
-
-def _json(text: str) -> dict[str, Any]:
-    read: Any = json.loads(text) if text else {}
-    return read if isinstance(read, dict) else {"config": read}

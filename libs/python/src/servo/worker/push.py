@@ -124,8 +124,8 @@ class Push:
                 while True:
                     try:
                         callback = self._slots.client.callback
-                        answer = await callback.StartAttempt(attempt.start_request(), metadata=metadata)
-                        attempt.renew(answer.renewed)
+                        answer = await callback.StartAttempt(attempt.reports.start_request(), metadata=metadata)
+                        attempt.reports.renew(answer.renewed)
                         return True
                     except _PASSING:
                         await asyncio.sleep(_PAUSE)
