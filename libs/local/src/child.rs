@@ -12,8 +12,6 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
-use crate::unprivileged::User;
-
 /// The poll interval of a wait, because waiting with a timeout would need unsafe code.
 const WAIT_STEP: Duration = Duration::from_millis(5);
 
@@ -107,6 +105,13 @@ impl Drop for Child {
             let _ = self.kill_group();
         }
     }
+}
+
+/// The user that a child runs as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct User {
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
 /// A command for `program` that the kernel kills when this process dies, run as `user` if given.

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 
-use crate::child::{Child, command, find_in_path};
+use crate::child::{Child, User, command, find_in_path};
 use crate::ports::free_port;
 use crate::secret::load_or_create_secret;
-use crate::unprivileged::{self, User};
+use crate::unprivileged;
 
 /// The superuser of a private cluster.
 const ADMIN: &str = "servo_admin";

@@ -6,13 +6,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 use nix::unistd::{Uid, User as Account};
 
-use crate::child::command;
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct User {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-}
+use crate::child::{User, command};
 
 /// The user that Postgres runs as: `None`, the current user, unless that is root.
 pub(crate) fn user() -> Result<Option<User>> {

@@ -33,6 +33,12 @@ impl DispatchId {
     }
 }
 
+impl AttemptId {
+    pub fn of(dispatch: &DispatchId) -> AttemptId {
+        AttemptId::from_bytes(Digest::of(dispatch.as_str()).first_half())
+    }
+}
+
 impl fmt::Display for DispatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

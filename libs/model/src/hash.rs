@@ -7,8 +7,7 @@ use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256};
 
-use crate::ids::IdError;
-use crate::text::written_as_text;
+use crate::text::{IdError, written_as_text};
 
 /// The length of 16 bytes in base32. Longer hashes are truncated to it.
 const BASE32_CHARS: usize = 26;

@@ -14,29 +14,9 @@ mod ulids;
 #[cfg(test)]
 mod tests;
 
+pub use crate::text::IdError;
 pub use attempt::AttemptId;
 pub use run::RunId;
 pub use slug::{TenantId, WorkspaceId};
 pub use task::TaskId;
 pub use ulids::{BackfillId, DeploymentId, EventId, ScheduleId, SensorId, WorkerId};
-
-use crate::text::excerpt;
-
-/// A text that is not an id of the expected kind, with the rule that it violates.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is not a {kind}: {rule}")]
-pub struct IdError {
-    pub kind: &'static str,
-    pub given: String,
-    pub rule: &'static str,
-}
-
-impl IdError {
-    pub(crate) fn new(kind: &'static str, given: &str, rule: &'static str) -> IdError {
-        IdError {
-            kind,
-            given: excerpt(given),
-            rule,
-        }
-    }
-}

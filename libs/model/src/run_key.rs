@@ -8,7 +8,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::ids::{BackfillId, ScheduleId, SensorId};
+use crate::hash::hmac_sha256;
+use crate::ids::{BackfillId, RunId, ScheduleId, SensorId, TenantId, WorkspaceId};
 use crate::limits::{RUN_KEY_BYTES_MAX, SECRET_BYTES_MIN};
 use crate::text::{excerpt, written_as_text};
 
@@ -169,9 +170,19 @@ impl RunIdSecret {
             Err(SecretTooShort(bytes.len()))
         }
     }
+}
 
-    pub(crate) fn expose(&self) -> &[u8] {
-        &self.0
+impl RunId {
+    /// The tenant's secret prevents others from computing the ids of runs that they may not know.
+    pub fn derive(
+        secret: &RunIdSecret,
+        tenant: &TenantId,
+        workspace: &WorkspaceId,
+        key: &RunKey,
+    ) -> RunId {
+        let message = format!("{tenant}:{workspace}:{key}");
+        let mac = hmac_sha256(&secret.0, message.as_bytes());
+        RunId::from_bytes(*mac.first_chunk().expect("32 bytes have 16"))
     }
 }
 

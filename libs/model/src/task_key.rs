@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::asset::{AssetKey, AssetKeyError};
+use crate::hash::Digest;
 use crate::ids::TaskId;
 use crate::partition::{
     MAP_DIMENSION, PartitionKey, PartitionKeyError, PartitionValue, parse_dimensions,
@@ -100,6 +101,12 @@ impl TaskKey {
             map_index,
             operation,
         }))
+    }
+}
+
+impl TaskId {
+    pub fn of(key: &TaskKey) -> TaskId {
+        TaskId::from_prefix(Digest::of(key.as_str()).base32_prefix())
     }
 }
 

@@ -35,3 +35,22 @@ pub(crate) fn excerpt(text: &str) -> String {
     let head: String = text.chars().take(CHARS_MAX).collect();
     format!("{head}…")
 }
+
+/// A text that is not an id of the expected kind, with the rule that it violates.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{given}` is not a {kind}: {rule}")]
+pub struct IdError {
+    pub kind: &'static str,
+    pub given: String,
+    pub rule: &'static str,
+}
+
+impl IdError {
+    pub(crate) fn new(kind: &'static str, given: &str, rule: &'static str) -> IdError {
+        IdError {
+            kind,
+            given: excerpt(given),
+            rule,
+        }
+    }
+}

@@ -14,8 +14,8 @@ mod core;
 mod port;
 mod postgres;
 
-pub use core::{Retry, URL_BYTES_MAX, retry_delay};
-pub use port::{Created, NewTask, QueueError, QueueSettings, TaskQueue};
+pub use core::{URL_BYTES_MAX, retry_delay};
+pub use port::{Created, NewTask, QueueError, QueueSettings, Retry, TaskQueue};
 pub use postgres::{ClientTls, PostgresQueue, Pusher, QueueCounts};
 
 /// The header with the name of the queue.

@@ -2,11 +2,10 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use servo_store::{StoreError, Timestamp};
-
-use crate::core::Retry;
 
 pub trait TaskQueue: Send + Sync + 'static {
     /// Adds tasks and returns one result for each, in order. A name that the queue still knows is a
@@ -78,6 +77,25 @@ impl QueueSettings {
     /// The number of pushes allowed at once after an idle time.
     pub(crate) fn burst(&self) -> f64 {
         self.max_per_second.max(1.0)
+    }
+}
+
+/// The retry policy of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// The number of pushes after which a task fails.
+    pub max_attempts: u32,
+    pub min_backoff: Duration,
+    pub max_backoff: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry {
+            max_attempts: 20,
+            min_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(10),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! An attempt's id: derived from its dispatch, so that every process that knows the dispatch knows
-//! the id.
+//! An attempt's id: derived from its dispatch ([`AttemptId::of`]), so that every process that knows
+//! the dispatch knows the id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +7,6 @@ use std::str::FromStr;
 use ulid::Ulid;
 
 use super::{IdError, ulids};
-use crate::dispatch_id::DispatchId;
-use crate::hash::Digest;
 use crate::text::written_as_text;
 
 /// Identifies one attempt of one task, and the materialization that it may produce.
@@ -19,10 +17,6 @@ use crate::text::written_as_text;
 pub struct AttemptId([u8; 16]);
 
 impl AttemptId {
-    pub fn of(dispatch: &DispatchId) -> AttemptId {
-        AttemptId(Digest::of(dispatch.as_str()).first_half())
-    }
-
     pub const fn from_bytes(bytes: [u8; 16]) -> AttemptId {
         AttemptId(bytes)
     }

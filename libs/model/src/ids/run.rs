@@ -1,13 +1,12 @@
-//! A run's id: the keyed hash of its run key, so that the same request finds the same run.
+//! A run's id: the keyed hash of its run key ([`RunId::derive`]), so that the same request finds the
+//! same run.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::IdError;
 use crate::event::Stream;
-use crate::hash::{base32, base32_id, hmac_sha256};
-use crate::ids::{TenantId, WorkspaceId};
-use crate::run_key::{RunIdSecret, RunKey};
+use crate::hash::{base32, base32_id};
 use crate::text::written_as_text;
 
 const PREFIX: &str = "run_";
@@ -17,18 +16,6 @@ const RULE: &str = "write `run_` and 26 characters of a-z and 2-7";
 pub struct RunId([u8; 16]);
 
 impl RunId {
-    /// The tenant's secret prevents others from computing the ids of runs that they may not know.
-    pub fn derive(
-        secret: &RunIdSecret,
-        tenant: &TenantId,
-        workspace: &WorkspaceId,
-        key: &RunKey,
-    ) -> RunId {
-        let message = format!("{tenant}:{workspace}:{key}");
-        let mac = hmac_sha256(secret.expose(), message.as_bytes());
-        RunId(*mac.first_chunk().expect("32 bytes have 16"))
-    }
-
     pub const fn from_bytes(bytes: [u8; 16]) -> RunId {
         RunId(bytes)
     }

@@ -7,4 +7,4 @@ mod retry;
 pub use check::URL_BYTES_MAX;
 pub(crate) use check::check;
 pub(crate) use polling::{QueueStatus, next_poll};
-pub use retry::{Retry, retry_delay};
+pub use retry::retry_delay;

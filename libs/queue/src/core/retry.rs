@@ -2,24 +2,7 @@
 
 use std::time::Duration;
 
-/// The retry policy of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// The number of pushes after which a task fails.
-    pub max_attempts: u32,
-    pub min_backoff: Duration,
-    pub max_backoff: Duration,
-}
-
-impl Default for Retry {
-    fn default() -> Retry {
-        Retry {
-            max_attempts: 20,
-            min_backoff: Duration::from_millis(100),
-            max_backoff: Duration::from_secs(10),
-        }
-    }
-}
+use crate::port::Retry;
 
 /// The delay after push number `tries` failed; `None` once the task has failed. The delay doubles
 /// with every try; the actual delay is between half and all of it, derived from the task's name, so
