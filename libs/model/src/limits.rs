@@ -30,7 +30,7 @@ pub const CONFIG_BYTES_MAX: usize = 64 * KIB;
 pub const CONFIGS_PER_TASK_BYTES_MAX: usize = 48 * KIB;
 pub const PLAN_ORDERS_PER_CALL_MAX: usize = 256;
 
-// The ledger and what travels between services.
+// The ledger and messages between services.
 pub const EVENTS_PER_BATCH_MAX: usize = 512;
 /// Envelopes or outcomes in one message between services and workers.
 pub const ENVELOPES_PER_MESSAGE_MAX: usize = 256;

@@ -193,8 +193,8 @@ pub enum PresignError {
     )]
     BadSignature,
     #[error(
-        "the presigned path has expired; each heartbeat answers with a new one, and beats and logs that missed it show \
-         the attempt's path for finished beside theirs"
+        "the presigned path has expired; each heartbeat returns a new one, and a late heartbeat or log call may send \
+         the attempt's path for finished in addition"
     )]
     Expired,
 }

@@ -1,5 +1,14 @@
-//! Sends reports in batches: while one message is in flight the next one fills. Reports without a
-//! response are sent again on the next stream, in their original order.
+//! Sends the reports of all attempts of a worker over one stream to the callback service.
+//!
+//! Every report has a number and stays open until the server has answered it. Reports are batched:
+//! while one message is in flight the next one fills. When the stream breaks, the reporter opens a
+//! stream to the next callback instance, after a delay that grows with repeated failures, and sends
+//! all open reports again in their original order. That is safe because the server treats a repeated
+//! report like the first one.
+//!
+//! A refusal is final unless the report can be corrected: a heartbeat or log call whose signature
+//! expired during an outage is sent again with a renewal, and a refused outcome is replaced by a
+//! reduced one.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
