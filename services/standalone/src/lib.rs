@@ -1,7 +1,7 @@
 //! All services in one binary, and the commands that run a mesh on one machine.
 //!
-//! `migrate` migrates a database, `rebuild` folds the scheduler's tables again, `serve` runs the nine
-//! services in one process, and `dev` runs them as nine processes on a private Postgres. Start
+//! `migrate` migrates a database, `rebuild` folds the scheduler's tables again, `serve` runs the
+//! nine services in one process, and `dev` runs them as nine processes on a private Postgres. Start
 //! reading at [`Command`].
 
 mod commands;
@@ -15,7 +15,8 @@ use clap::Subcommand;
 pub enum Command {
     /// Migrate the schema, roles and grants of a database; safe to repeat and to run concurrently
     Migrate(commands::migrate::Migrate),
-    /// Rebuild the scheduler's tables from the ledger, while no scheduler runs, and show the differences
+    /// Rebuild the scheduler's tables from the ledger, while no scheduler runs, and show the
+    /// differences
     Rebuild(commands::rebuild::Rebuild),
     /// Run all nine services in this process, each configured by its own file
     Serve(commands::serve::Serve),

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use servo_standalone::Command;
 
-/// Servo on one machine: migrate a database, serve all services in one process, or run a whole mesh.
+/// Servo on one machine: migrate a database, serve all services in one process, or run a whole
+/// mesh.
 #[derive(Debug, Parser)]
 #[command(name = "servo-standalone", version)]
 struct Arguments {

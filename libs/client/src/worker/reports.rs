@@ -3,8 +3,8 @@
 //! Every report has a number and stays open until the server has answered it. Reports are batched:
 //! while one message is in flight the next one fills. When the stream breaks, the reporter opens a
 //! stream to the next callback instance, after a delay that grows with repeated failures, and sends
-//! all open reports again in their original order. That is safe because the server treats a repeated
-//! report like the first one.
+//! all open reports again in their original order. That is safe because the server treats a
+//! repeated report like the first one.
 //!
 //! A refusal is final unless the report can be corrected: a heartbeat or log call whose signature
 //! expired during an outage is sent again with a renewal, and a refused outcome is replaced by a

@@ -1,5 +1,5 @@
-//! A run's id: the keyed hash of its run key ([`RunId::derive`]), so that the same request finds the
-//! same run.
+//! A run's id: the keyed hash of its run key ([`RunId::derive`]), so that the same request finds
+//! the same run.
 
 use std::fmt;
 use std::str::FromStr;
