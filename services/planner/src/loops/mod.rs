@@ -31,5 +31,8 @@ pub(crate) async fn follow_limits(
     limits_tx: Arc<watch::Sender<TaskLimits>>,
 ) -> Result<(), Status> {
     let read = |update: &TenantLimits| update.limits.and_then(|limits| limits.max_tasks_per_run);
-    servo_service::follow_limits(quota, read, |limits| std::future::ready(drop(limits_tx.send_replace(limits)))).await
+    servo_service::follow_limits(quota, read, |limits| {
+        std::future::ready(drop(limits_tx.send_replace(limits)))
+    })
+    .await
 }

@@ -1,34 +1,10 @@
 //! Maps failures to the errors that callers receive.
 
 use servo_mesh::{Error, Reason};
-use servo_store::{AppendError, StoreError};
+pub(crate) use servo_service::errors::{append as append_error, store as store_error};
 use tracing::error;
 
 use crate::core::refusal::Refusal;
-
-pub(crate) fn store_error(failure: StoreError) -> Error {
-    if failure.is_transient() {
-        return Error::new(Reason::DependencyUnavailable, failure.to_string());
-    }
-    error!(%failure, "a SQL statement failed");
-    Error::new(
-        Reason::Internal,
-        "the planner could not read or write its rows",
-    )
-}
-
-pub(crate) fn append_error(failure: AppendError) -> Error {
-    match failure {
-        AppendError::Store(failure) => store_error(failure),
-        AppendError::BadEvent(_) | AppendError::TooManyEvents(_) => {
-            error!(%failure, "the ledger rejected an event");
-            Error::new(
-                Reason::Internal,
-                "the planner built an event that the ledger rejects",
-            )
-        }
-    }
-}
 
 /// An unreadable stored manifest is an internal error, because it was checked before it was stored.
 pub(crate) fn unreadable_manifest(refusal: Refusal) -> Error {

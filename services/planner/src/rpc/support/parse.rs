@@ -1,16 +1,17 @@
 //! Parses ids and scopes of requests.
 
 use servo_mesh::{Error, Reason};
+use servo_model::DeploymentId;
 use servo_model::ids::IdError;
 use servo_model::plan::PlanId;
-use servo_model::{DeploymentId, TenantId, WorkspaceId};
 use servo_proto::Scoped;
+use servo_service::request;
+pub(crate) use servo_service::request::required_request_id as check_request_id;
 
 use crate::store::Scope;
 
 /// The id that names the current deployment.
 const CURRENT: &str = "current";
-const REQUEST_ID_BYTES_MAX: usize = 128;
 
 /// Returns the tenant and workspace of a request.
 pub(crate) fn scope(request: &impl Scoped) -> Result<Scope, Error> {
@@ -18,15 +19,9 @@ pub(crate) fn scope(request: &impl Scoped) -> Result<Scope, Error> {
 }
 
 pub(crate) fn parse_scope(tenant: &str, workspace: &str) -> Result<Scope, Error> {
-    let tenant: TenantId = tenant
-        .parse()
-        .map_err(|error: IdError| Error::bad_field("tenant", error.to_string()))?;
-    let workspace: WorkspaceId = workspace
-        .parse()
-        .map_err(|error: IdError| Error::bad_field("workspace", error.to_string()))?;
     Ok(Scope {
-        tenant: tenant.to_string(),
-        workspace: workspace.to_string(),
+        tenant: request::tenant(tenant)?.to_string(),
+        workspace: request::workspace(workspace)?.to_string(),
     })
 }
 
@@ -50,20 +45,4 @@ pub(crate) fn plan_not_found(plan_id: &str) -> Error {
         Reason::PlanNotFound,
         format!("there is no plan {shown} in this workspace"),
     )
-}
-
-pub(crate) fn check_request_id(request_id: &str) -> Result<(), Error> {
-    match request_id.len() {
-        0 => Err(Error::new(
-            Reason::RequestIdRequired,
-            "request_id is empty; choose one, so that a repeat is safe",
-        )),
-        1..=REQUEST_ID_BYTES_MAX if !request_id.contains('\0') => Ok(()),
-        length => Err(Error::bad_field(
-            "request_id",
-            format!(
-                "has {length} bytes or a NUL; 1 to {REQUEST_ID_BYTES_MAX} plain ones are allowed"
-            ),
-        )),
-    }
 }
