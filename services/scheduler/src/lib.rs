@@ -1,9 +1,10 @@
 //! The scheduler owns runs and tasks.
 //!
-//! Its instances lease the shards of the execution stream, append and fold events, and answer the run API (schema
-//! `scheduler`). [`core`] decides, [`shards`] keeps memory and rows in step, `rpc` is the door.
+//! Its instances lease the shards of the execution stream, append and fold events, and serve the run API
+//! (schema `scheduler`). [`core`] decides, [`shards`] holds the memory and writes the rows, [`rpc`] serves
+//! the API, [`reads`] answers queries from the rows and the ledger, [`store`] contains the SQL.
 //!
-//! **Stays absent:** talking to workers; that is the dispatcher's and the callback's affair.
+//! **Stays absent:** calls to workers, which belong to the dispatcher and the callback service.
 
 pub mod core;
 mod forward;
@@ -12,8 +13,7 @@ mod metrics;
 mod plan_batcher;
 mod plan_requester;
 mod plans;
-mod replay;
-mod route;
+mod reads;
 mod rpc;
 mod run_ids;
 mod run_lookup;
@@ -25,13 +25,14 @@ mod wire;
 use std::time::Duration;
 
 use serde::Deserialize;
-use servo_bus::{Listeners, Topic};
+use servo_bus::{BusDoorbell, Topic};
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
+use servo_service::settings::Paging;
 use servo_store::{DatabaseConfig, LeaseTtl, Store};
 use tokio::sync::{mpsc, watch};
 use ulid::Ulid;
@@ -39,21 +40,23 @@ use ulid::Ulid;
 pub use crate::shards::{RebuildError, Rebuilt, rebuild};
 
 use crate::core::Limits;
-use crate::loops::LimitsFollower;
+use crate::loops::follow_limits::{self, LimitsFollower};
+use crate::loops::{sweep_bus, sweep_ledger};
 use crate::metrics::Metrics;
 use crate::plan_batcher::PlanBatcher;
 use crate::plan_requester::{PlanRequester, plan_runs};
 use crate::plans::Plans;
-use crate::route::Route;
-use crate::rpc::Scheduler;
+use crate::reads::Reads;
+use crate::rpc::{Route, Scheduler};
 use crate::run_ids::RunIds;
 use crate::run_lookup::RunLookup;
-use crate::shards::{LaneContext, LeaseKeeper, Shards};
+use crate::shards::{LaneContext, LeaseKeeper, Shards, UnplannedRun};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     pub database: DatabaseConfig,
+    pub paging: Paging,
     pub scheduler: Section,
 }
 
@@ -61,11 +64,12 @@ pub struct Config {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// What run ids derive from, the same for all instances and for ever; at least 32 bytes.
+    /// The secret from which run ids are derived: at least 32 bytes, the same for all instances, and never
+    /// changed.
     pub run_id_secret: String,
-    /// Where other services reach this instance. Defaults to the address it listens on.
+    /// The address at which other services reach this instance. Defaults to the address it listens on.
     pub address: Option<String>,
-    /// How long a shard waits for an instance that went silent.
+    /// How long a lease lasts: the shards of an instance that went silent move after this time.
     #[serde(
         default = "lease_ttl",
         deserialize_with = "servo_mesh::config::duration"
@@ -77,116 +81,179 @@ fn lease_ttl() -> Duration {
     Duration::from_secs(5)
 }
 
-/// How soon a stream of limits that broke is opened again.
-const LIMITS_EVERY: Duration = Duration::from_millis(500);
-
-/// Serves the API until the process is told to stop.
+/// Serves the API until the process is asked to stop.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
 
 async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
-    let Config {
-        database,
-        scheduler: section,
-    } = mesh.config();
-    let store = Store::connect(Service::Scheduler, database)?;
-    let run_ids = RunIds::new(&section.run_id_secret)
-        .map_err(|error| Fault::config("scheduler.run_id_secret", error))?;
-    let ttl = LeaseTtl::new(section.lease_ttl)
-        .map_err(|error| Fault::config("scheduler.lease_ttl", error.fault))?;
-    let listen = mesh.common().server.address(Service::Scheduler);
-    let address = section
-        .address
-        .clone()
-        .unwrap_or_else(|| format!("https://{listen}"));
-    let plans = Plans::default();
-    let (unplanned, waiting) = mpsc::unbounded_channel();
-    let metrics = Metrics::default();
-    metrics.register(&mut mesh.metrics());
-    let listeners = Listeners::start(store.loops().clone(), Topic::Runs);
-    let (limits_tx, limits) = watch::channel(Limits::default());
-    let context = LaneContext {
-        plans: plans.clone(),
-        unplanned,
-        metrics,
-        listeners: Some(listeners.clone()),
-        limits: limits.clone(),
-    };
-    let shards = Shards::start(&store, context);
-    let lease_keeper = LeaseKeeper::new(
-        &store,
-        shards.clone(),
-        &Ulid::generate().to_string(),
-        &address,
-        ttl,
-    );
-    let plan_batcher = PlanBatcher::start(mesh.peer(Service::Planner));
-    let tokens = PageTokens::new(section.run_id_secret.as_bytes());
-    let loops = store.loops().clone();
-    let requester = PlanRequester {
-        plan_batcher: plan_batcher.clone(),
-        plans: plans.clone(),
-        shards: shards.clone(),
-        loops: loops.clone(),
-        limits: limits.clone(),
-    };
-    let planner = tokio::spawn(plan_runs(waiting, requester));
+    let settings = Settings::read(&mesh)?;
+    let engine = Engine::start(&mesh, &settings);
+    let scheduler = engine.service(&mesh, &settings);
     let follower = LimitsFollower {
         quota: mesh.peer(Service::Quota),
-        limits_tx: limits_tx.into(),
-        shards: shards.clone(),
+        limits_tx: engine.limits_tx.into(),
+        shards: engine.shards.clone(),
     };
-    let run_lookup = RunLookup::start(loops.clone());
-    let route = Route::new(
-        shards.clone(),
-        mesh.holders(Service::Scheduler),
-        loops,
-        &address,
+    let planner = tokio::spawn(plan_runs(engine.unplanned, engine.requester));
+    let keeper = LeaseKeeper::new(
+        &settings.store,
+        engine.shards,
+        &Ulid::generate().to_string(),
+        &settings.address,
+        settings.lease_ttl,
     );
-    let dispatcher = DispatcherServiceClient::new(mesh.peer(Service::Dispatcher));
-    let scheduler = Scheduler {
-        store: store.clone(),
-        shards,
-        plans,
-        plan_batcher,
-        planner: PlannerServiceClient::new(mesh.peer(Service::Planner)),
-        run_lookup,
-        route,
-        run_ids,
-        tokens,
-        dispatcher,
-        limits,
-    };
-    let (round, bus, ledger) = (
-        lease_keeper.clone(),
-        store.loops().clone(),
-        store.loops().clone(),
-    );
-    let served = mesh
-        .serve(SchedulerServiceServer::new(scheduler))
-        .ready_when(store.readiness())
-        .with_loop(
-            "keep shards",
-            Pace::every(ttl.get() / 3).woken_by(lease_keeper.doorbell()),
-            move || round.clone().run_once(),
-        )
-        .with_loop("limits", Pace::every(LIMITS_EVERY), move || {
-            follower.clone().run_once()
-        })
-        .with_loop(
-            "sweep bus",
-            Pace::every(loops::SWEEP_BUS_EVERY),
-            move || loops::sweep_bus(listeners.clone(), bus.clone()),
-        )
-        .with_loop(
-            "sweep ledger",
-            Pace::every(loops::SWEEP_LEDGER_EVERY),
-            move || loops::sweep_ledger(ledger.clone()),
-        )
-        .until_signal()
-        .await;
-    lease_keeper.leave().await;
+    let served = serve_loops(
+        mesh,
+        &settings,
+        scheduler,
+        follower,
+        &keeper,
+        engine.bus_doorbell,
+    )
+    .await;
+    keeper.leave().await;
     planner.abort();
     served
+}
+
+/// The checked configuration, and the store it names.
+struct Settings {
+    store: Store,
+    run_ids: RunIds,
+    tokens: PageTokens,
+    lease_ttl: LeaseTtl,
+    address: String,
+}
+
+impl Settings {
+    fn read(mesh: &Mesh<Config>) -> Result<Settings, Fault> {
+        let Config {
+            database,
+            paging,
+            scheduler: section,
+        } = mesh.config();
+        let listen = mesh.common().server.address(Service::Scheduler);
+        Ok(Settings {
+            store: Store::connect(Service::Scheduler, database)?,
+            run_ids: RunIds::new(&section.run_id_secret)
+                .map_err(|error| Fault::config("scheduler.run_id_secret", error))?,
+            tokens: paging.tokens()?,
+            lease_ttl: LeaseTtl::new(section.lease_ttl)
+                .map_err(|error| Fault::config("scheduler.lease_ttl", error.fault))?,
+            address: section
+                .address
+                .clone()
+                .unwrap_or_else(|| format!("https://{listen}")),
+        })
+    }
+}
+
+/// The lanes and what feeds them.
+struct Engine {
+    shards: Shards,
+    plans: Plans,
+    plan_batcher: PlanBatcher,
+    requester: PlanRequester,
+    /// Runs of the lanes that need a plan.
+    unplanned: mpsc::UnboundedReceiver<UnplannedRun>,
+    limits_tx: watch::Sender<Limits>,
+    limits: watch::Receiver<Limits>,
+    bus_doorbell: BusDoorbell,
+}
+
+impl Engine {
+    fn start(mesh: &Mesh<Config>, settings: &Settings) -> Engine {
+        let loops = settings.store.loops();
+        let plans = Plans::default();
+        let plan_batcher = PlanBatcher::start(mesh.peer(Service::Planner));
+        let metrics = Metrics::default();
+        metrics.register(&mut mesh.metrics());
+        let bus_doorbell = BusDoorbell::start(loops.clone(), Topic::Runs);
+        let (unplanned_tx, unplanned) = mpsc::unbounded_channel();
+        let (limits_tx, limits) = watch::channel(Limits::default());
+        let context = LaneContext {
+            plans: plans.clone(),
+            unplanned: unplanned_tx,
+            metrics,
+            bus_doorbell: Some(bus_doorbell.clone()),
+            limits: limits.clone(),
+        };
+        let shards = Shards::start(&settings.store, context);
+        let requester = PlanRequester {
+            plan_batcher: plan_batcher.clone(),
+            plans: plans.clone(),
+            shards: shards.clone(),
+            loops: loops.clone(),
+            limits: limits.clone(),
+        };
+        Engine {
+            shards,
+            plans,
+            plan_batcher,
+            requester,
+            unplanned,
+            limits_tx,
+            limits,
+            bus_doorbell,
+        }
+    }
+
+    fn service(&self, mesh: &Mesh<Config>, settings: &Settings) -> Scheduler {
+        let loops = settings.store.loops();
+        Scheduler {
+            reads: Reads {
+                store: settings.store.clone(),
+                plans: self.plans.clone(),
+            },
+            shards: self.shards.clone(),
+            plan_batcher: self.plan_batcher.clone(),
+            planner: PlannerServiceClient::new(mesh.peer(Service::Planner)),
+            run_lookup: RunLookup::start(loops.clone()),
+            route: Route::new(
+                self.shards.clone(),
+                mesh.holders(Service::Scheduler),
+                loops.clone(),
+                &settings.address,
+            ),
+            run_ids: settings.run_ids.clone(),
+            tokens: settings.tokens.clone(),
+            dispatcher: DispatcherServiceClient::new(mesh.peer(Service::Dispatcher)),
+            limits: self.limits.clone(),
+        }
+    }
+}
+
+/// Serves the API and runs the loops until the process is asked to stop.
+async fn serve_loops(
+    mesh: Mesh<Config>,
+    settings: &Settings,
+    scheduler: Scheduler,
+    follower: LimitsFollower,
+    keeper: &LeaseKeeper,
+    bus_doorbell: BusDoorbell,
+) -> Result<(), Fault> {
+    let lease_loop = keeper.clone();
+    let bus = settings.store.loops().clone();
+    let ledger = settings.store.loops().clone();
+    mesh.serve(SchedulerServiceServer::new(scheduler))
+        .ready_when(settings.store.readiness())
+        .with_loop(
+            "keep shards",
+            Pace::every(settings.lease_ttl.get() / 3).woken_by(keeper.doorbell()),
+            move || lease_loop.clone().run_once(),
+        )
+        .with_loop("limits", Pace::every(follow_limits::EVERY), move || {
+            follower.clone().run_once()
+        })
+        .with_loop("sweep bus", Pace::every(sweep_bus::EVERY), move || {
+            sweep_bus::run_once(bus_doorbell.clone(), bus.clone())
+        })
+        .with_loop(
+            "sweep ledger",
+            Pace::every(sweep_ledger::EVERY),
+            move || sweep_ledger::run_once(ledger.clone()),
+        )
+        .until_signal()
+        .await
 }

@@ -1,4 +1,4 @@
-//! What this instance folded, for Prometheus. Names and labels are those of the operations manual.
+//! Prometheus metrics of what this instance folds.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -18,7 +18,7 @@ const RUN_SECONDS: [f64; 9] = [
 const FLUSH_SECONDS: [f64; 8] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 1.0];
 const FLUSH_EVENTS: [f64; 8] = [1.0, 4.0, 16.0, 64.0, 256.0, 512.0, 1_024.0, 2_048.0];
 
-/// Attempts beyond this share a label.
+/// Attempt numbers above this share a label.
 const ATTEMPTS_NAMED_MAX: u32 = 9;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -99,7 +99,7 @@ impl Default for Metrics {
 
 impl Metrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
-        registry.register("task", "Changes of state of tasks", self.tasks.clone());
+        registry.register("task", "Transitions of tasks", self.tasks.clone());
         registry.register(
             "task_duration_seconds",
             "From a task's start to its end",
@@ -112,7 +112,7 @@ impl Metrics {
             "Attempts by their number",
             self.attempts.clone(),
         );
-        registry.register("run", "Changes of state of runs", self.runs.clone());
+        registry.register("run", "Transitions of runs", self.runs.clone());
         registry.register(
             "run_duration_seconds",
             "From a run's start to its end",
@@ -130,14 +130,15 @@ impl Metrics {
             "Shards that this instance folds",
             self.shards.clone(),
         );
-        let help = "Runs of which an event could not be folded; any is worth an alert";
+        let help =
+            "Runs that were set aside because an event could not be folded; any is worth an alert";
         registry.register("scheduler_runs_set_aside", help, self.set_aside.clone());
-        let help = "Panics that made an instance load its shards anew; any is worth an alert";
+        let help = "Panics after which an instance reloaded its shards; any is worth an alert";
         registry.register("scheduler_lane_panics", help, self.lane_panics.clone());
     }
 
-    /// Counts what a flush changed in a run.
-    pub(crate) fn note(&self, run: &Run, changes: &Changes) {
+    /// Counts the changes of a run.
+    pub(crate) fn record(&self, run: &Run, changes: &Changes) {
         let tenant_id = run.header.tenant.to_string();
         let workspace_id = run.header.workspace.to_string();
         for (_, state, _) in &changes.run_history {
@@ -159,10 +160,10 @@ impl Metrics {
                 .get_or_create(&labels)
                 .observe(seconds(started, ended));
         }
-        self.note_tasks(run, changes, &tenant_id, &workspace_id);
+        self.record_tasks(run, changes, &tenant_id, &workspace_id);
     }
 
-    fn note_tasks(&self, run: &Run, changes: &Changes, tenant_id: &str, workspace_id: &str) {
+    fn record_tasks(&self, run: &Run, changes: &Changes, tenant_id: &str, workspace_id: &str) {
         let Some(plan) = &run.plan else { return };
         for change in &changes.history {
             let asset_key = plan.settings(change.task_ref.ordinal).asset_key.to_string();
@@ -183,7 +184,7 @@ impl Metrics {
                 continue;
             };
             match change.to {
-                TaskState::Queued => self.note_attempt(labels, change.attempt),
+                TaskState::Queued => self.record_attempt(labels, change.attempt),
                 TaskState::Succeeded | TaskState::Failed => {
                     if let (Some(started), Some(ended)) = (task_row.started_at, task_row.ended_at) {
                         self.task_seconds
@@ -193,7 +194,7 @@ impl Metrics {
                 }
                 _ => {}
             }
-            // Pulled tasks start with their hand-over, and say so when they end.
+            // A pulled attempt starts when it is delivered; its start may be reported with its end.
             if let (
                 TaskState::Running | TaskState::Succeeded | TaskState::Failed,
                 Some(ready),
@@ -211,7 +212,7 @@ impl Metrics {
         }
     }
 
-    fn note_attempt(
+    fn record_attempt(
         &self,
         AssetLabels {
             tenant_id,
@@ -230,7 +231,7 @@ impl Metrics {
     }
 }
 
-/// How a task ended; nothing while it has not.
+/// How a task ended; empty while it has not.
 fn outcome(state: TaskState) -> &'static str {
     match state {
         TaskState::Succeeded => "success",

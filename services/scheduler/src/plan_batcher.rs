@@ -1,16 +1,16 @@
-//! Plans from the planner, asked for together: while one call is under way the next gathers.
+//! Batches calls of the planner: orders that arrive during a call form the next one.
 
 use servo_mesh::{Error, Peer, Reason};
 use servo_proto::v1 as pb;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use tokio::sync::{mpsc, oneshot};
 
-/// What one call of the planner takes.
+/// How many orders one call contains.
 const ORDERS_PER_CALL_MAX: usize = 256;
 
 type Reply = oneshot::Sender<Result<pb::StoredPlan, Error>>;
 
-/// Cheap to clone.
+/// The handle of the batching actor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct PlanBatcher {
     orders: mpsc::UnboundedSender<(pb::PlanOrder, Reply)>,
@@ -26,7 +26,7 @@ impl PlanBatcher {
         PlanBatcher { orders }
     }
 
-    /// A stored plan, or why there is none.
+    /// Returns the stored plan, or the reason why there is none.
     pub(crate) async fn plan(&self, order: pb::PlanOrder) -> Result<pb::StoredPlan, Error> {
         let (reply, answer) = oneshot::channel();
         let stopping = || Error::new(Reason::NotReady, "the scheduler is stopping; call again");
@@ -35,7 +35,7 @@ impl PlanBatcher {
     }
 }
 
-/// Plans come along in the answer, up to a megabyte each.
+/// The answer contains the plans, up to a megabyte each.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 async fn run(
@@ -44,13 +44,13 @@ async fn run(
 ) {
     while let Some(first) = inbox.recv().await {
         tokio::task::yield_now().await;
-        let mut gathered = vec![first];
-        while gathered.len() < ORDERS_PER_CALL_MAX
+        let mut batch = vec![first];
+        while batch.len() < ORDERS_PER_CALL_MAX
             && let Ok(more) = inbox.try_recv()
         {
-            gathered.push(more);
+            batch.push(more);
         }
-        let (orders, replies): (Vec<_>, Vec<_>) = gathered.into_iter().unzip();
+        let (orders, replies): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let answer = client
             .clone()
             .make_plans(pb::MakePlansRequest { orders })
@@ -59,11 +59,11 @@ async fn run(
             Ok(answer) => answer_each(replies, answer.into_inner().results),
             Err(status) => {
                 for reply in replies {
-                    let told = format!(
+                    let message = format!(
                         "the planner did not answer ({}); try again in a moment",
                         status.message()
                     );
-                    let _ = reply.send(Err(Error::new(Reason::NotReady, told)));
+                    let _ = reply.send(Err(Error::new(Reason::NotReady, message)));
                 }
             }
         }
@@ -78,7 +78,7 @@ fn answer_each(replies: Vec<Reply>, results: Vec<pb::PlanResult>) {
             Some(pb::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
             None => Err(Error::new(
                 Reason::Internal,
-                "the planner answered fewer plans than were ordered",
+                "the planner returned fewer plans than were ordered",
             )),
         };
         let _ = reply.send(answer);
@@ -87,8 +87,9 @@ fn answer_each(replies: Vec<Reply>, results: Vec<pb::PlanResult>) {
 
 fn refused(refusal: &pb::PlanRefusal) -> Error {
     let error = Error::new(refusal.reason(), refusal.message.clone());
-    match refusal.field.is_empty() {
-        true => error,
-        false => error.and_bad_field(&refusal.field, &refusal.message),
+    if refusal.field.is_empty() {
+        error
+    } else {
+        error.and_bad_field(&refusal.field, &refusal.message)
     }
 }

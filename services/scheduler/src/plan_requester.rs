@@ -1,7 +1,8 @@
-//! Plans for runs that others asked for: automation and backfills append the request alone.
+//! Requests plans for runs that were appended without one: automation and backfills append only the
+//! request, and a run above a limit is planned when it may start.
 //!
-//! Beside the lanes, which go on folding meanwhile. A planner that does not answer is asked again; whoever takes the
-//! shard over begins anew with every run that still waits.
+//! This happens outside the lanes, which keep folding. A planner that does not answer is called again; the
+//! next holder of the shard starts over with every run that still has no plan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +21,11 @@ use crate::shards::{
     event_id,
 };
 
-/// How many runs wait for the planner at once; it takes this many in one call.
-const PLANNED_AT_ONCE_MAX: usize = 256;
+/// How many runs are planned concurrently; the planner accepts this many in one call.
+const CONCURRENT_MAX: usize = 256;
 const RETRY_DELAY: Duration = Duration::from_millis(500);
 
-/// What it takes to have a run planned. Cheap to clone.
+/// Plans runs and submits their plans. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct PlanRequester {
     pub(crate) plan_batcher: PlanBatcher,
@@ -34,12 +35,12 @@ pub(crate) struct PlanRequester {
     pub(crate) limits: watch::Receiver<Limits>,
 }
 
-/// Runs until nobody can ask any more.
+/// Runs until all lanes have stopped.
 pub(crate) async fn plan_runs(
     mut waiting: mpsc::UnboundedReceiver<UnplannedRun>,
     requester: PlanRequester,
 ) {
-    let permits = Arc::new(Semaphore::new(PLANNED_AT_ONCE_MAX));
+    let permits = Arc::new(Semaphore::new(CONCURRENT_MAX));
     while let Some(run) = waiting.recv().await {
         let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
@@ -53,7 +54,8 @@ pub(crate) async fn plan_runs(
 }
 
 impl PlanRequester {
-    /// Ends when the run has its plan, or a reason why there is none, or belongs to another holder.
+    /// Returns when the run has its plan or the reason for having none, or when another instance holds its
+    /// shard.
     async fn plan(&self, run: &UnplannedRun) {
         loop {
             let Some(result) = self.plan_for(run).await else {
@@ -65,24 +67,24 @@ impl PlanRequester {
                 run_id: run.run_id,
                 result,
             };
-            let told = self
+            let submitted = self
                 .shards
                 .submit(run.run_id.shard(), vec![Command::Plan(Arc::new(plan))])
                 .await;
-            match told {
+            match submitted {
                 Ok(_)
                 | Err(SubmitError::NotHeld | SubmitError::Stopped | SubmitError::KeyTaken) => {
                     return;
                 }
                 Err(SubmitError::Unavailable(error)) => {
-                    tracing::warn!(error, run = %run.run_id, "a plan could not be stored yet");
+                    tracing::warn!(error, run = %run.run_id, "failed to store a plan; retrying");
                     tokio::time::sleep(RETRY_DELAY).await;
                 }
             }
         }
     }
 
-    /// Nothing when it is not known yet.
+    /// Returns `None` when the planner must be called again.
     async fn plan_for(&self, run: &UnplannedRun) -> Option<Result<NewPlan, PlanFailure>> {
         if let Some(requested) = &run.requested_plan {
             return self.find_requested(run, requested).await;
@@ -106,7 +108,7 @@ impl PlanRequester {
         let stored = match self.plan_batcher.plan(order).await {
             Ok(stored) => stored,
             Err(error) if is_temporary(&error) => {
-                tracing::warn!(%error, run = %run.run_id, "a run waits for its plan");
+                tracing::warn!(%error, run = %run.run_id, "failed to plan a run; retrying");
                 return None;
             }
             Err(error) => {
@@ -120,7 +122,7 @@ impl PlanRequester {
         };
         let plan = self
             .plans
-            .of_stored(&self.loops, &run.tenant, &run.workspace, &stored)
+            .from_planner(&self.loops, &run.tenant, &run.workspace, &stored)
             .await;
         match plan {
             Ok(plan) => Some(Ok(NewPlan {
@@ -129,13 +131,13 @@ impl PlanRequester {
                 plan,
             })),
             Err(error) => {
-                tracing::error!(%error, plan = stored.plan_id, "a plan cannot be read; its run waits");
+                tracing::error!(%error, plan = stored.plan_id, "failed to read a plan; its run waits");
                 None
             }
         }
     }
 
-    /// What was planned when the run was asked for.
+    /// Finds the plan that was made when the run was requested.
     async fn find_requested(
         &self,
         run: &UnplannedRun,
@@ -167,7 +169,7 @@ impl PlanRequester {
                 }))
             }
             Err(error) => {
-                tracing::warn!(%error, run = %run.run_id, "a plan cannot be read; its run waits");
+                tracing::warn!(%error, run = %run.run_id, "failed to read a plan; its run waits");
                 None
             }
         }
@@ -181,7 +183,7 @@ impl PlanRequester {
     }
 }
 
-/// Whether it is the planner's trouble rather than the run's.
+/// Whether the error is the planner's and not the run's.
 fn is_temporary(error: &Error) -> bool {
     matches!(
         error.reason(),

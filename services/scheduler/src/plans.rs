@@ -1,34 +1,28 @@
-//! Plans by their id, shared by all runs that follow them.
+//! The cache of plans, shared by all runs that follow them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use prost::Message;
 use servo_proto::v1 as pb;
-use servo_store::{LoopStore, StoreError, query};
+use servo_store::{LoopStore, StoreError};
 
 use crate::core::Plan;
+use crate::store::plans as store;
+use crate::store::plans::PlanLocation;
 use crate::wire;
 
-/// How many plans are kept although no run follows them just now.
+/// How many plans are kept without a run that follows them.
 const IDLE_PLANS_MAX: usize = 64;
 
 const PLANS_PER_READ_MAX: usize = 8;
 
 type PlanId = [u8; 32];
 
-/// Where a plan lies.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct PlanLocation {
-    pub(crate) plan_id: PlanId,
-    pub(crate) tenant: String,
-    pub(crate) workspace: String,
-}
-
-/// Why a plan that was just made cannot be followed.
+/// Why a new plan cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlanUnreadable {
-    #[error("it is not stored, or cannot be decoded")]
+    #[error("the plan is not stored or cannot be decoded")]
     Missing,
     #[error(transparent)]
     Bad(#[from] crate::core::BadPlan),
@@ -36,21 +30,21 @@ pub(crate) enum PlanUnreadable {
     Store(#[from] StoreError),
 }
 
-/// A plan lives as long as a run follows it, and a little longer if it was used lately. Cheap to clone.
+/// Keeps a plan as long as a run follows it, and longer if it was used recently. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Plans {
-    known: Arc<Mutex<Cache>>,
+    cache: Arc<Mutex<Cache>>,
 }
 
 #[derive(Debug, Default)]
 struct Cache {
-    plans_by_run: HashMap<PlanId, Weak<Plan>>,
+    by_id: HashMap<PlanId, Weak<Plan>>,
     recent: Vec<Arc<Plan>>,
 }
 
 impl Plans {
-    /// The graph of a plan that was just made, unless it is known.
-    pub(crate) fn learn(&self, plan: &pb::Plan) -> Result<Arc<Plan>, crate::core::BadPlan> {
+    /// Returns the cached plan, or adds it to the cache.
+    pub(crate) fn get_or_insert(&self, plan: &pb::Plan) -> Result<Arc<Plan>, crate::core::BadPlan> {
         let plan_id = plan
             .plan_id
             .parse::<servo_model::Digest>()
@@ -65,13 +59,10 @@ impl Plans {
     }
 
     pub(crate) fn get(&self, plan_id: &PlanId) -> Option<Arc<Plan>> {
-        self.lock()
-            .plans_by_run
-            .get(plan_id)
-            .and_then(Weak::upgrade)
+        self.lock().by_id.get(plan_id).and_then(Weak::upgrade)
     }
 
-    /// A plan of this tenant and workspace, wherever it is.
+    /// Finds a plan in the cache or in the store.
     pub(crate) async fn find(
         &self,
         loops: &LoopStore,
@@ -91,8 +82,8 @@ impl Plans {
         Ok(self.get(&plan_id))
     }
 
-    /// The graph of a plan that the planner just answered; a large one lies where it was stored.
-    pub(crate) async fn of_stored(
+    /// Returns the plan of a planner's answer, which contains small plans and only names large ones.
+    pub(crate) async fn from_planner(
         &self,
         loops: &LoopStore,
         tenant: &str,
@@ -100,7 +91,7 @@ impl Plans {
         stored: &pb::StoredPlan,
     ) -> Result<Arc<Plan>, PlanUnreadable> {
         if let Some(plan) = &stored.plan {
-            return Ok(self.learn(plan)?);
+            return Ok(self.get_or_insert(plan)?);
         }
         let plan_id: servo_model::Digest = stored
             .plan_id
@@ -112,56 +103,40 @@ impl Plans {
         found.ok_or(PlanUnreadable::Missing)
     }
 
-    /// A plan as the planner stored it, with what no graph keeps.
+    /// Reads a plan with the fields that the cache does not keep.
     pub(crate) async fn read(
         loops: &LoopStore,
         tenant: &str,
         workspace: &str,
         plan_id: &servo_model::Digest,
     ) -> Result<Option<pb::Plan>, StoreError> {
-        let select = query(include_str!("store/plans.sql"))
-            .bind(vec![tenant])
-            .bind(vec![workspace])
-            .bind(vec![plan_id.as_bytes().as_slice()]);
-        let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
+        let location = PlanLocation {
+            plan_id: *plan_id.as_bytes(),
+            tenant: tenant.to_owned(),
+            workspace: workspace.to_owned(),
+        };
+        let rows = store::find(loops, &[location]).await?;
         Ok(rows
             .first()
-            .and_then(|(plan,)| pb::Plan::decode(plan.as_slice()).ok()))
+            .and_then(|plan| pb::Plan::decode(plan.as_slice()).ok()))
     }
 
-    /// Reads the plans that are not known. One that is missing or broken is left out, and said.
+    /// Loads the plans that are not cached. A missing or broken plan is left out and logged.
     pub(crate) async fn load(
         &self,
         loops: &LoopStore,
-        mut wanted: Vec<PlanLocation>,
+        mut missing: Vec<PlanLocation>,
     ) -> Result<(), StoreError> {
-        wanted.retain(|plan| self.get(&plan.plan_id).is_none());
-        wanted.sort_unstable();
-        wanted.dedup();
-        // One by one would be a statement each, all at once may be a hundred megabytes.
-        for some in wanted.chunks(PLANS_PER_READ_MAX) {
-            let select = query(include_str!("store/plans.sql"))
-                .bind(
-                    some.iter()
-                        .map(|plan| plan.tenant.as_str())
-                        .collect::<Vec<_>>(),
-                )
-                .bind(
-                    some.iter()
-                        .map(|plan| plan.workspace.as_str())
-                        .collect::<Vec<_>>(),
-                )
-                .bind(
-                    some.iter()
-                        .map(|plan| plan.plan_id.as_slice())
-                        .collect::<Vec<_>>(),
-                );
-            let rows: Vec<(Vec<u8>,)> = loops.all(select).await?;
-            for (plan,) in rows {
+        missing.retain(|plan| self.get(&plan.plan_id).is_none());
+        missing.sort_unstable();
+        missing.dedup();
+        // In groups: one plan per statement is slow, all at once may be a hundred megabytes.
+        for some in missing.chunks(PLANS_PER_READ_MAX) {
+            for plan in store::find(loops, some).await? {
                 match decode(&plan) {
                     Ok(plan) => self.keep(Arc::new(plan)),
                     Err(error) => {
-                        tracing::error!(error, "a stored plan cannot be read; its runs wait")
+                        tracing::error!(error, "failed to decode a stored plan; its runs wait")
                     }
                 }
             }
@@ -170,19 +145,17 @@ impl Plans {
     }
 
     fn keep(&self, plan: Arc<Plan>) {
-        let mut known = self.lock();
-        known
-            .plans_by_run
-            .insert(plan.plan_id, Arc::downgrade(&plan));
-        known.recent.push(plan);
-        if known.recent.len() > IDLE_PLANS_MAX {
-            known.recent.remove(0);
-            known.plans_by_run.retain(|_, plan| plan.strong_count() > 0);
+        let mut cache = self.lock();
+        cache.by_id.insert(plan.plan_id, Arc::downgrade(&plan));
+        cache.recent.push(plan);
+        if cache.recent.len() > IDLE_PLANS_MAX {
+            cache.recent.remove(0);
+            cache.by_id.retain(|_, plan| plan.strong_count() > 0);
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Cache> {
-        self.known
+        self.cache
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }

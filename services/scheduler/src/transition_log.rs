@@ -1,5 +1,5 @@
-//! A line for every change of state, with the fields of the operations manual. They are many, so they are written for
-//! whoever asks for level debug, and cost nothing otherwise.
+//! A log line for every transition. There are many, so they have level debug and cost nothing when that is
+//! disabled.
 
 use servo_mesh::continue_trace;
 use servo_model::states::TaskState;
@@ -8,7 +8,7 @@ use tracing::{Level, debug, enabled, info_span};
 use crate::core::{Changes, Run, TaskChange};
 use crate::wire;
 
-/// What a flush changed in a run.
+/// Logs the transitions of a run.
 pub(crate) fn log(run: &Run, changes: &Changes) {
     if run.ended_at.is_some() && changes.run {
         finalized(run);
@@ -74,7 +74,7 @@ fn log_task(run: &Run, change: &TaskChange) {
     );
 }
 
-/// Trace and span of a W3C traceparent; empty for a run that came without one.
+/// Trace id and span id of a W3C traceparent; empty without one.
 fn trace(traceparent: &str) -> (&str, &str) {
     let mut parts = traceparent.split('-').skip(1);
     (
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_traceparent_names_trace_and_span() {
+    fn a_traceparent_contains_trace_and_span() {
         assert_eq!(
             trace("00-0af7651916cd43dd-b7ad6b7169203331-01"),
             ("0af7651916cd43dd", "b7ad6b7169203331")

@@ -68,7 +68,7 @@ struct Checker {
     doubled: BTreeMap<RunId, Run>,
     ended: BTreeSet<AttemptId>,
     /// When slots are taken and given back; a slot that is given back comes first.
-    task_refs: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
+    slots: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
     /// The newest admission epoch that claimed, by shard of runs and admission shard.
     epochs: BTreeMap<(i16, i16), u64>,
     reasons: Vec<TransitionReason>,
@@ -200,20 +200,14 @@ impl Checker {
         let Some(plan) = &run.plan else { return };
         for change in &changes.history {
             self.reasons.push(change.reason);
-            let just_acquired =
-                i32::from(change.to.has_attempt()) - i32::from(change.from.has_attempt());
-            if just_acquired != 0 {
+            let taken = i32::from(change.to.has_attempt()) - i32::from(change.from.has_attempt());
+            if taken != 0 {
                 let in_pool = &*plan.settings(change.task_ref.ordinal).pool == POOL;
                 let attempt = run
                     .task_row(change.task_ref)
                     .and_then(|task_row| task_row.attempt_id);
-                self.task_refs.push((
-                    at,
-                    just_acquired,
-                    run.header.tenant.clone(),
-                    in_pool,
-                    attempt,
-                ));
+                self.slots
+                    .push((at, taken, run.header.tenant.clone(), in_pool, attempt));
             }
         }
     }
@@ -319,25 +313,22 @@ impl Checker {
 
     /// I9: a sweep over the moments at which slots were taken and given back.
     fn limits(&mut self, limits: &Limits) -> Check {
-        self.task_refs.sort();
+        self.slots.sort();
         let mut used: BTreeMap<&TenantId, (i32, i32)> = BTreeMap::new();
         let mut holders: BTreeSet<Option<AttemptId>> = BTreeSet::new();
-        for (at, just_acquired, tenant, in_pool, attempt) in &self.task_refs {
-            if *in_pool && *just_acquired > 0 {
+        for (at, taken, tenant, in_pool, attempt) in &self.slots {
+            if *in_pool && *taken > 0 {
                 holders.insert(*attempt);
             } else {
                 holders.remove(attempt);
             }
             let (tasks, pool) = used.entry(tenant).or_default();
-            *tasks += just_acquired;
-            *pool += if *in_pool { *just_acquired } else { 0 };
+            *tasks += taken;
+            *pool += if *in_pool { *taken } else { 0 };
             let of = limits.of(tenant);
             let cap = of.max_concurrent_tasks.map_or(i32::MAX, |max| max as i32);
-            let task_refs = of
-                .pools
-                .get(POOL)
-                .map_or(i32::MAX, |task_refs| *task_refs as i32);
-            if *tasks > cap || *pool > task_refs {
+            let slots = of.pools.get(POOL).map_or(i32::MAX, |slots| *slots as i32);
+            if *tasks > cap || *pool > slots {
                 return Err(format!(
                     "{tenant} holds {tasks} slots, {pool} of its pool, at {at} (I9): {holders:?}"
                 ));

@@ -69,7 +69,7 @@ pub struct Dispatcher {
 impl Dispatcher {
     pub fn new(me: usize, limits: &Limits) -> Dispatcher {
         let mut admission = Admission::default();
-        admission.limit(limits.clone());
+        admission.set_limits(limits.clone());
         Dispatcher {
             me,
             admission,
@@ -93,14 +93,16 @@ impl Dispatcher {
         let now = env.now as f64 / 1e6;
         match message {
             ToDispatcher::Snapshot(source, snapshot) => {
-                self.admission.snapshot(source, *snapshot, now)
+                self.admission.apply_snapshot(source, *snapshot, now)
             }
-            ToDispatcher::Update(source, update) => self.admission.update(source, *update, now),
+            ToDispatcher::Update(source, update) => {
+                self.admission.apply_update(source, *update, now)
+            }
             ToDispatcher::Results(source, number, refused) => {
-                self.admission.results(source, number, &refused, now);
+                self.admission.claim_results(source, number, &refused, now);
             }
             ToDispatcher::Gone(source, shard) => {
-                self.admission.gone(source, shard);
+                self.admission.shard_gone(source, shard);
                 env.later(
                     MS,
                     self.process_id(),
@@ -120,9 +122,10 @@ impl Dispatcher {
                     .planned_runs
                     .values()
                     .find(|known| known.plan_ref == plan_ref);
-                known
-                    .into_iter()
-                    .for_each(|known| self.admission.read(&plan_ref, &known.admission_plan, now));
+                known.into_iter().for_each(|known| {
+                    self.admission
+                        .plan_loaded(&plan_ref, &known.admission_plan, now)
+                });
             }
             ToDispatcher::Leases => {
                 self.keep_leases(env);
@@ -146,16 +149,16 @@ impl Dispatcher {
             return env.break_wire(connect.wire);
         }
         let worker = connect.worker.key();
-        self.admission.join(connect.worker);
+        self.admission.connect_worker(connect.worker);
         self.sessions
             .insert(worker.clone(), (connect.index, connect.wire));
-        self.admission.compare(&worker, &connect.has);
+        self.admission.reconcile_worker(&worker, &connect.has);
     }
 
     fn disconnected(&mut self, wire: u64) {
         if let Some(worker) = self.connected(wire) {
             self.sessions.remove(&worker);
-            self.admission.leave(&worker);
+            self.admission.disconnect_worker(&worker);
         }
     }
 
@@ -168,7 +171,7 @@ impl Dispatcher {
     }
 
     fn closed(&mut self, source: SourceId, env: &mut Env) {
-        self.admission.closed(source);
+        self.admission.stream_closed(source);
         self.retiring.remove(&source);
         self.schedulers.remove(&source);
         self.streams
@@ -242,7 +245,7 @@ impl Dispatcher {
         ));
         env.stats.admission_moved += 1;
         self.held = self.leases.clone();
-        self.admission.hold(self.held.clone());
+        self.admission.set_held(self.held.clone());
         let elsewhere = |worker: &Worker| {
             worker
                 .tenant
@@ -256,7 +259,7 @@ impl Dispatcher {
             .map(Worker::key)
             .collect();
         for worker in moved {
-            self.admission.leave(&worker);
+            self.admission.disconnect_worker(&worker);
             if let Some((_, wire)) = self.sessions.remove(&worker) {
                 env.break_wire(wire);
             }
@@ -296,7 +299,8 @@ impl Dispatcher {
                 retired.push(open.source);
             } else if open.held != held {
                 open.held.clone_from(&held);
-                self.admission.opened(open.source, held.keys().copied());
+                self.admission
+                    .stream_opened(open.source, held.keys().copied());
                 let stream = DispatcherStream {
                     source: open.source,
                     dispatcher: self.me,
@@ -311,7 +315,7 @@ impl Dispatcher {
             }
         }
         for source in retired {
-            self.admission.retired(source);
+            self.admission.stream_retired(source);
             self.retiring.insert(source);
         }
         for scheduler in wanted {
@@ -327,7 +331,7 @@ impl Dispatcher {
         }
         let source = SourceId(env.open_wire(self.process_id(), ProcessId::Scheduler(scheduler)));
         let held = self.held.clone();
-        self.admission.opened(source, held.keys().copied());
+        self.admission.stream_opened(source, held.keys().copied());
         self.schedulers.insert(source, scheduler);
         let stream = DispatcherStream {
             source,
@@ -358,7 +362,7 @@ impl Dispatcher {
                 Effect::Cancel { worker, attempt } => {
                     self.to_worker(&worker, ToWorker::Cancel(attempt), env)
                 }
-                Effect::Read(plan_ref) => {
+                Effect::LoadPlan(plan_ref) => {
                     let delay = env.dice.between(1, 30) * MS;
                     env.later(
                         delay,
@@ -455,7 +459,7 @@ impl Dispatcher {
 
     fn claim(&mut self, source: SourceId, chosen: Vec<Chosen>, env: &mut Env) {
         self.batch += 1;
-        self.admission.sent(
+        self.admission.claims_sent(
             source,
             self.batch,
             chosen.iter().map(|claim| claim.attempt_id).collect(),
@@ -486,7 +490,7 @@ impl Dispatcher {
             .retiring
             .iter()
             .copied()
-            .filter(|source| self.admission.is_answered(*source))
+            .filter(|source| self.admission.has_no_pending_claims(*source))
             .collect();
         for source in answered {
             env.break_wire(source.0);

@@ -230,7 +230,7 @@ fn ready_run(
     };
     (!task_refs.is_empty()).then(|| ReadyRun {
         run: run.header.run_id,
-        planned: planned.plan_ref.clone(),
+        plan: planned.plan_ref.clone(),
         backfill: run.header.backfill,
         trace: Default::default(),
         tasks: task_refs.iter().filter_map(task).collect(),
@@ -247,7 +247,7 @@ fn live(
     Some(SnapshotAttempt {
         attempt_id: task_row.attempt_id?,
         run: run.header.run_id,
-        planned: planned.plan_ref.clone(),
+        plan: planned.plan_ref.clone(),
         task: task_ref,
         attempt: task_row.attempt,
         worker: task_row.worker.map(WorkerId::from_bytes),
@@ -255,6 +255,6 @@ fn live(
         cancelling: task_row.cancelling,
         backfill: run.header.backfill,
         pushed: false,
-        waiting: None,
+        unsent: None,
     })
 }

@@ -21,7 +21,7 @@ const RETRY_FOR: Time = 5 * SECOND;
 #[derive(Debug, Default)]
 pub struct PendingFlush {
     changes: BTreeMap<RunId, Changes>,
-    recorded_header: BTreeSet<RunId>,
+    new_runs: BTreeSet<RunId>,
     events: Vec<NewEvent>,
     marks: BTreeMap<i16, i64>,
     claims_only: bool,
@@ -172,7 +172,7 @@ impl Scheduler {
                     run_id,
                     Run::requested(recorded_header(header, shard, position, recorded.at)),
                 );
-                pending.recorded_header.insert(run_id);
+                pending.new_runs.insert(run_id);
                 pending.changes.insert(
                     run_id,
                     Changes {
@@ -249,10 +249,10 @@ impl Scheduler {
             run: true,
             ..Changes::default()
         };
-        let planned = Event::PlanCreated {
+        let plan_created = Event::PlanCreated {
             plan: planned.plan.clone(),
         };
-        fold(&mut run, &planned, at, &mut changes);
+        fold(&mut run, &plan_created, at, &mut changes);
         let mut event = |key, body| NewEvent {
             id: env.number(),
             shard,
@@ -266,11 +266,11 @@ impl Scheduler {
             Key::Requested(run_id),
             Body::Requested(planned.header.clone()),
         );
-        let created = event(Key::Planned(run_id), Body::Core(planned));
+        let created = event(Key::Planned(run_id), Body::Core(plan_created));
         pending.events.extend([request, created]);
         pending.marks.insert(shard, mark + 2);
         pending.claims_only = false;
-        pending.recorded_header.insert(run_id);
+        pending.new_runs.insert(run_id);
         pending.changes.insert(run_id, changes);
         held.runs.insert(run_id, run);
         CommandOutcome::Core(Verdict::Folded)
@@ -427,7 +427,7 @@ impl Scheduler {
             Some(RowWrite::of(
                 run,
                 changes,
-                pending.recorded_header.contains(run_id),
+                pending.new_runs.contains(run_id),
             ))
         };
         in_flight.number = env.number();
@@ -559,10 +559,8 @@ impl Scheduler {
                 continue;
             };
             self.streams.tell(run, changes, planned, &env.ledger.starts);
-            if let (true, Some(deadline)) = (
-                pending.recorded_header.contains(run_id),
-                run.header.deadline,
-            ) {
+            if let (true, Some(deadline)) = (pending.new_runs.contains(run_id), run.header.deadline)
+            {
                 self.timers.arm(deadline, *run_id, None);
             }
             for task_ref in &changes.due {

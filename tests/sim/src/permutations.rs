@@ -265,9 +265,9 @@ fn conflict(first: &Event, second: &Event, plan: &Plan) -> bool {
 }
 
 fn leads(plan: &Plan, up: u32, down: u32) -> bool {
-    plan.waiters(up)
+    plan.downstream(up)
         .iter()
-        .any(|waiter| *waiter == down || leads(plan, *waiter, down))
+        .any(|downstream| *downstream == down || leads(plan, *downstream, down))
 }
 
 /// A random order in which every event stands behind all that it conflicts with.

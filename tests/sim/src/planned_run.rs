@@ -37,17 +37,17 @@ impl PlannedRun {
         let run_id = RunId::from_bytes(id);
         let plan_id = Digest::of(run_id.as_bytes());
         let plan = Arc::new(plan(&plan_id, tasks, dice));
-        let planned = PlanRef {
+        let plan_ref = PlanRef {
             tenant: tenant.clone(),
             workspace: "prod".parse().expect("a name"),
             plan_id,
         };
         let others = dice.percent(20);
-        let admission_plan = Arc::new(admission_plan(&plan, &planned));
+        let admission_plan = Arc::new(admission_plan(&plan, &plan_ref));
         PlannedRun {
             header: header(run_id, &tenant, dice),
             plan,
-            planned,
+            plan_ref,
             admission_plan,
             requested_by_others: others,
             unplannable: others && dice.percent(25),
@@ -184,13 +184,13 @@ fn settings(asset: u32, dice: &mut Dice) -> AssetSettings {
     }
 }
 
-fn admission_plan(plan: &Plan, planned: &PlanRef) -> AdmissionPlan {
+fn admission_plan(plan: &Plan, plan_ref: &PlanRef) -> AdmissionPlan {
     let demand = |settings: &AssetSettings| Demand {
-        workspace: planned.workspace.clone(),
+        workspace: plan_ref.workspace.clone(),
         pool: Some(settings.pool.clone()).filter(|pool| !pool.is_empty()),
         capabilities: BTreeSet::new(),
         handler: None,
-        room: Resources::default(),
+        resources: Resources::default(),
     };
     AdmissionPlan {
         assets: plan

@@ -36,14 +36,14 @@ pub struct RunRow {
 #[derive(Debug, Clone)]
 pub struct RowWrite {
     pub run: RunId,
-    recorded_header: Option<RunHeader>,
+    new_header: Option<RunHeader>,
     columns: Option<RunColumns>,
     task_rows: Vec<(TaskRef, TaskRow)>,
     items: Vec<(u32, Items)>,
 }
 
 impl RowWrite {
-    pub fn of(run: &Run, changes: &Changes, recorded_header: bool) -> RowWrite {
+    pub fn of(run: &Run, changes: &Changes, new_header: bool) -> RowWrite {
         let mut task_refs = changes.changed.clone();
         task_refs.sort_unstable();
         task_refs.dedup();
@@ -52,8 +52,8 @@ impl RowWrite {
             .filter(|task_ref| task_ref.map_index.is_none());
         RowWrite {
             run: run.header.run_id,
-            recorded_header: recorded_header.then(|| run.header.clone()),
-            columns: (changes.run || recorded_header).then(|| columns(run)),
+            new_header: new_header.then(|| run.header.clone()),
+            columns: (changes.run || new_header).then(|| columns(run)),
             items: named
                 .filter_map(|task_ref| {
                     Some((task_ref.ordinal, run.items(task_ref.ordinal)?.clone()))
@@ -67,7 +67,7 @@ impl RowWrite {
     }
 
     pub fn apply(&self, rows: &mut BTreeMap<RunId, RunRow>) {
-        if let (Some(header), Some(run)) = (&self.recorded_header, &self.columns) {
+        if let (Some(header), Some(run)) = (&self.new_header, &self.columns) {
             let (task_rows, items) = (BTreeMap::new(), BTreeMap::new());
             rows.insert(
                 self.run,

@@ -63,7 +63,7 @@ pub struct Worker {
     me: usize,
     pub id: WorkerId,
     tenant: Option<TenantId>,
-    task_refs: u32,
+    slots: u32,
     session: u64,
     wire: Option<u64>,
     attempts: BTreeMap<AttemptId, Attempt>,
@@ -74,13 +74,13 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(me: usize, tenant: Option<TenantId>, task_refs: u32, session: u64) -> Worker {
+    pub fn new(me: usize, tenant: Option<TenantId>, slots: u32, session: u64) -> Worker {
         let id = WorkerId::from_bytes([me as u8 + 1; 16]);
         Worker {
             me,
             id,
             tenant,
-            task_refs,
+            slots,
             session,
             wire: None,
             attempts: BTreeMap::new(),
@@ -91,7 +91,7 @@ impl Worker {
 
     /// The next process on the same machine, which knows nothing.
     pub fn restarted(&self, session: u64) -> Worker {
-        Worker::new(self.me, self.tenant.clone(), self.task_refs, session)
+        Worker::new(self.me, self.tenant.clone(), self.slots, session)
     }
 
     fn process_id(&self) -> ProcessId {
@@ -155,9 +155,9 @@ impl Worker {
             pools: BTreeSet::new(),
             capabilities: BTreeSet::new(),
             handlers: BTreeSet::new(),
-            room: Resources::default(),
-            task_refs: self.task_refs,
-            credits: self.task_refs.saturating_sub(has.len() as u32),
+            resources: Resources::default(),
+            slots: self.slots,
+            credits: self.slots.saturating_sub(has.len() as u32),
             draining: false,
             pushed: false,
         };

@@ -1,4 +1,4 @@
-//! What folding a batch of events changed: rows to write, and news for the dispatcher.
+//! The result of folding events: the rows to write and the messages for the dispatcher.
 
 use servo_model::AttemptId;
 use servo_model::states::{MaterializationState, RunState, TaskState, TransitionReason};
@@ -7,36 +7,36 @@ use super::Time;
 use super::event::CheckFinding;
 use servo_model::TaskRef;
 
-/// Gathered over all events of one run in a batch; rows are written once, as they stand at its end.
+/// The changes of one run over all events of a flush. Each row is written once, with its final values.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// The run's own row.
+    /// Whether the run's row changed.
     pub run: bool,
-    /// Tasks that have no row yet.
+    /// Tasks without a row.
     pub created: Vec<TaskRef>,
-    /// Tasks whose row changed; may name one more than once.
+    /// Tasks whose row changed; may contain a task more than once.
     pub changed: Vec<TaskRef>,
     /// Errors of attempts, for the rows of their tasks: `servo.v1.TaskError`, encoded.
     pub errors: Vec<(TaskRef, Vec<u8>)>,
     pub materialized: Vec<Materialized>,
     pub partitions: Vec<PartitionUpdate>,
     pub checks: Vec<RecordedCheck>,
-    /// Became ready, or are offered again.
+    /// Tasks that became ready or are offered again.
     pub ready: Vec<TaskRef>,
-    /// Nothing of the run may be admitted any more.
+    /// The dispatcher must not admit tasks of the run any more.
     pub withdrawn: bool,
-    /// Attempts that no longer hold a slot, and how long they did.
+    /// Ended attempts, and how long they held a slot, in microseconds.
     pub ended: Vec<(AttemptId, i64)>,
-    /// Attempts that are to stop.
+    /// Tasks whose attempt must stop.
     pub cancelled: Vec<TaskRef>,
-    /// Timers to arm.
+    /// Tasks with a new due time.
     pub due: Vec<TaskRef>,
-    /// Every change of state.
+    /// Every transition of a task.
     pub history: Vec<TaskChange>,
     pub run_history: Vec<(Option<RunState>, RunState, TransitionReason)>,
 }
 
-/// One change of a task's state.
+/// A transition of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskChange {
     pub task_ref: TaskRef,
@@ -46,7 +46,7 @@ pub struct TaskChange {
     pub attempt: u32,
 }
 
-/// A version of data that an attempt made.
+/// A materialization that an attempt wrote.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Materialized {
     pub task_ref: TaskRef,
@@ -62,12 +62,12 @@ pub struct Materialized {
 pub enum Promotion {
     Promoted,
     Quarantined,
-    /// Came after the cancel: kept, never read.
+    /// Written after the run was cancelled: stored, but never read.
     Late,
 }
 
 impl Promotion {
-    /// The state that a version begins in.
+    /// The first state of the materialization.
     pub const fn state(self) -> MaterializationState {
         match self {
             Promotion::Promoted => MaterializationState::Promoted,
@@ -77,18 +77,18 @@ impl Promotion {
     }
 }
 
-/// What a check of an attempt found.
+/// The result of a check of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedCheck {
     pub task_ref: TaskRef,
     pub attempt_id: AttemptId,
-    /// Its place among those of the attempt.
+    /// The index of the check among those of the attempt.
     pub place: i16,
     pub found: CheckFinding,
     pub at: Time,
 }
 
-/// How an attempt at a partition ended.
+/// The end of an attempt to write a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionUpdate {
     pub asset_key: String,
@@ -96,7 +96,7 @@ pub struct PartitionUpdate {
     pub attempt_id: AttemptId,
     pub at: Time,
     pub state: TaskState,
-    /// Readers get what it made.
+    /// Whether the output is promoted.
     pub promoted: bool,
     pub code_version: String,
 }

@@ -1,4 +1,4 @@
-//! What can happen to a run that exists, with every value checked at the door.
+//! The events of a run, with validated values.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::Time;
 use super::plan::Plan;
 use servo_model::TaskRef;
 
-/// A worker process, as a hash of the name it gave itself.
+/// The session of a worker process, as a hash of its name.
 pub type Session = u64;
 
 #[derive(Debug, Clone)]
@@ -61,28 +61,28 @@ pub enum Event {
     },
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 #[derive(Debug, Clone)]
 pub struct Finished {
     pub task: TaskRef,
     pub attempt_id: AttemptId,
     pub worker: Option<[u8; 16]>,
     pub session: Session,
-    /// When user code began, as the callback service learned it.
+    /// When user code began, as reported to the callback service.
     pub started_at: Option<Time>,
     pub outcome: Outcome,
     pub outputs: Vec<Output>,
-    /// For what is mapped over it: how many items it names, and their encoded list.
+    /// The items for mapped downstream tasks: their number and their encoded list.
     pub items: Option<(u32, Arc<[u8]>)>,
-    /// What its checks found, in its order.
+    /// The results of its checks, in order.
     pub checks: Vec<CheckFinding>,
     /// `servo.v1.TaskError`, encoded, for the row; empty without one.
     pub error: Vec<u8>,
-    /// The error's sentence.
+    /// The error message.
     pub message: String,
 }
 
-/// What it wrote.
+/// An output of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     pub asset_key: String,
@@ -92,7 +92,7 @@ pub struct Output {
     pub output: Vec<u8>,
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckFinding {
     pub name: String,
@@ -106,14 +106,14 @@ pub struct CheckFinding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Succeeded,
-    /// A blocking check failed and the asset keeps such outputs for a decision; meanwhile readers get an earlier
-    /// version, if there is a good one.
+    /// A blocking check failed and the asset quarantines such outputs. Readers keep the previous promoted
+    /// version, if there is one.
     Quarantined {
         has_good_version: bool,
     },
-    /// A blocking check failed and there is no quarantine.
+    /// A blocking check failed and the asset has no quarantine.
     CheckFailed,
-    /// The error's type decides together with its category; user code may have asked for a retry or forbidden one.
+    /// The error's type and category decide about a retry, unless user code requested or forbade one.
     Failed {
         category: ErrorCategory,
         error_type: String,

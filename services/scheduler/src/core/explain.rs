@@ -1,4 +1,4 @@
-//! Why a task is not running: exactly one reason, the first that would have to go.
+//! Why a task is not running: the first of the reasons that prevent it.
 
 use servo_model::states::{RunState, TaskState};
 
@@ -6,32 +6,32 @@ use super::Time;
 use super::plan::PlannedTask;
 use super::task_row::TaskRow;
 
-/// As far as its run knows.
+/// The reason, as far as the run knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wait {
     Running,
     Ended,
-    /// The attempt was told to stop.
+    /// The attempt was asked to stop.
     Cancelling,
     RunPaused,
     /// These upstreams have not ended.
     Upstream(Vec<u32>),
-    /// The upstream that names its items has not ended.
+    /// The upstream that provides the items has not ended.
     Items(u32),
-    /// Its children work for it.
+    /// Its mapped tasks are running.
     Children,
     RetryDelay {
         until: Option<Time>,
     },
-    /// A worker has it, but did not start it yet.
+    /// The attempt was delivered and is not started yet.
     WorkerStart {
         until: Option<Time>,
     },
-    /// Ready: whoever admits tasks knows more.
+    /// The task is ready; the dispatcher knows why it is not admitted.
     Admission,
 }
 
-/// `ended` answers whether an upstream has ended.
+/// `ended` returns whether an upstream has ended.
 pub fn wait_of(
     run: RunState,
     planned: &PlannedTask,
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blocked_task_waits_for_what_has_not_ended() {
+    fn a_blocked_task_waits_for_its_open_upstreams() {
         let wait = |task: &PlannedTask| {
             wait_of(
                 RunState::Running,

@@ -1,4 +1,4 @@
-//! How an attempt ended, and what becomes of its task.
+//! The end of an attempt and its effect on the task.
 
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, TaskCause, TaskState};
@@ -11,9 +11,9 @@ use super::plan::AssetSettings;
 use super::verdict::{Refusal, Verdict};
 use servo_model::TaskRef;
 
-/// A task that its worker gave back is offered again after this, which keeps a worker that gives back everything
-/// from spinning.
-const GIVEN_BACK_US: i64 = 1_000_000;
+/// The delay before a task that its worker returned is offered again, so that a worker which returns
+/// everything does not spin.
+const RETURNED_DELAY_US: i64 = 1_000_000;
 
 impl Fold<'_> {
     pub(super) fn finished(&mut self, finished: &Finished) -> Folded {
@@ -36,14 +36,15 @@ impl Fold<'_> {
         if !finished.error.is_empty() {
             self.changes.errors.push((task, finished.error.clone()));
         }
-        self.keep_checks(finished);
-        match cancelling {
-            true => Ok(self.ended_while_cancelling(finished)),
-            false => Ok(self.ended(finished)),
-        }
+        self.record_checks(finished);
+        Ok(if cancelling {
+            self.ended_while_cancelling(finished)
+        } else {
+            self.ended(finished)
+        })
     }
 
-    /// The attempt has ended before. Said again in the same way it is a repetition, otherwise it comes too late.
+    /// The attempt has ended before. The same outcome is a duplicate; another outcome is a conflict.
     fn repeated(&self, finished: &Finished, refusal: Refusal) -> Folded {
         let Some(task_row) = self.run.task_row(finished.task) else {
             return Err(refusal);
@@ -80,7 +81,7 @@ impl Fold<'_> {
             TaskCause::FinishedAfterCancel
         };
         self.step(finished.task, cause);
-        self.keep_outputs(finished, Promotion::Late);
+        self.record_outputs(finished, Promotion::Late);
         self.settle(finished.task);
         if confirmed {
             Verdict::Folded
@@ -127,9 +128,9 @@ impl Fold<'_> {
                 };
                 self.failed(task, &hint, cause, &finished.message);
             }
-            // Nobody asked it to stop: it was given back.
+            // The attempt was not asked to stop, so its worker returned it.
             Outcome::Cancelled | Outcome::Interrupted => {
-                self.wait(task, TaskCause::Interrupted, GIVEN_BACK_US)
+                self.wait(task, TaskCause::Interrupted, RETURNED_DELAY_US)
             }
         }
         self.settle(task);
@@ -141,11 +142,11 @@ impl Fold<'_> {
             self.run.items.insert(finished.task.ordinal, items.clone());
         }
         self.step(finished.task, cause);
-        self.keep_outputs(finished, promotion);
-        self.note_partitions(finished.task, promotion == Promotion::Promoted);
+        self.record_outputs(finished, promotion);
+        self.record_partitions(finished.task, promotion == Promotion::Promoted);
     }
 
-    /// A failure counts, and the policy says whether it was the last.
+    /// Counts the failure; the retry policy decides whether it was the last one.
     pub(super) fn failed(
         &mut self,
         task: TaskRef,
@@ -171,14 +172,14 @@ impl Fold<'_> {
 
     fn failed_for_good(&mut self, task: TaskRef, cause: TaskCause, message: &str) {
         self.step(task, cause);
-        self.note_partitions(task, false);
+        self.record_partitions(task, false);
         let planned = self.plan().task(task.ordinal).key.clone();
         let key = task
             .map_index
             .map_or_else(|| planned.clone(), |item| planned.child(item));
         let error = (task.ordinal, format!("{key}: {message}"));
-        // Of several the least is told, so that the order in which tasks fail does not show.
-        if self.run.error.as_ref().is_none_or(|told| error < *told) {
+        // The error of the first task in plan order is kept, so that the order of failures does not matter.
+        if self.run.error.as_ref().is_none_or(|kept| error < *kept) {
             self.run.error = Some(error);
             self.changes.run = true;
         }
@@ -191,8 +192,8 @@ impl Fold<'_> {
         }
     }
 
-    /// Whatever became of the attempt: a check that failed says why.
-    fn keep_checks(&mut self, finished: &Finished) {
+    /// Records the check results in any case, because a failed check explains the outcome.
+    fn record_checks(&mut self, finished: &Finished) {
         let at = self.at;
         self.changes
             .checks
@@ -209,7 +210,7 @@ impl Fold<'_> {
             );
     }
 
-    fn keep_outputs(&mut self, finished: &Finished, promotion: Promotion) {
+    fn record_outputs(&mut self, finished: &Finished, promotion: Promotion) {
         let at = self.at;
         self.changes
             .materialized
@@ -224,30 +225,31 @@ impl Fold<'_> {
             }));
     }
 
-    /// Children are left out: their parent's partition is whole when all of them are.
-    fn note_partitions(&mut self, task: TaskRef, promoted: bool) {
+    /// Leaves out mapped tasks, because their parent's partition is complete only when all of them are.
+    fn record_partitions(&mut self, task: TaskRef, promoted: bool) {
         if let (Some(attempt_id), None) = (self.task_row(task).attempt_id, task.map_index) {
-            self.note_partition(task, attempt_id, promoted);
+            self.record_partition(task, attempt_id, promoted);
         }
     }
 
-    /// A mapped task has ended with its last child, or without any. Nobody attempted it, so its version has an id of its
-    /// own, the one before the first attempt's, and an empty output: what it is made of are its children's versions.
-    pub(super) fn note_mapped(&mut self, parent: u32) {
+    /// Records the end of a mapped parent, with its last mapped task or without any. The parent has no
+    /// attempt, so its materialization gets the id of attempt 0 and an empty output; its content are the
+    /// materializations of its mapped tasks.
+    pub(super) fn record_mapped(&mut self, parent: u32) {
         let task = TaskRef::planned(parent);
         let plan = self.plan();
         let (planned, settings) = (plan.task(parent), plan.settings(parent));
-        let whole = DispatchId::new(&self.run.header.run_id, &planned.key, 0).attempt_id();
+        let parent_id = DispatchId::new(&self.run.header.run_id, &planned.key, 0).attempt_id();
         let at = self.at;
         let task_row = self.task_row(task);
-        task_row.attempt_id = Some(whole);
+        task_row.attempt_id = Some(parent_id);
         let succeeded = task_row.state == TaskState::Succeeded;
         if succeeded && planned.key.operation() == Operation::Materialize {
             self.changes
                 .materialized
                 .extend(settings.makes().map(|asset_key| Materialized {
                     task_ref: task,
-                    attempt_id: whole,
+                    attempt_id: parent_id,
                     asset_key: asset_key.to_string(),
                     partition_key: planned.partition_key.to_string(),
                     promotion: Promotion::Promoted,
@@ -255,11 +257,11 @@ impl Fold<'_> {
                     at,
                 }));
         }
-        self.note_partition(task, whole, succeeded);
+        self.record_partition(task, parent_id, succeeded);
     }
 
-    /// Checks make nothing.
-    fn note_partition(&mut self, task: TaskRef, attempt_id: AttemptId, promoted: bool) {
+    /// Records the end of an attempt for every partition it writes; checks write none.
+    fn record_partition(&mut self, task: TaskRef, attempt_id: AttemptId, promoted: bool) {
         let plan = self.plan();
         let (planned, settings) = (plan.task(task.ordinal), plan.settings(task.ordinal));
         let task_row = self.task_row(task);
@@ -281,7 +283,7 @@ impl Fold<'_> {
     }
 }
 
-/// What an error says about another try.
+/// What an error says about a retry.
 pub(super) struct RetryHint<'a> {
     pub(super) category: ErrorCategory,
     pub(super) error_type: &'a str,
@@ -297,7 +299,7 @@ impl RetryHint<'_> {
         }
     }
 
-    /// Milliseconds until the next try, or `None` when there is none.
+    /// Milliseconds until the retry, or `None` for no retry.
     fn delay_ms(
         &self,
         settings: &AssetSettings,
@@ -308,9 +310,9 @@ impl RetryHint<'_> {
         if named(&settings.never_types) || self.retriable == Some(false) {
             return None;
         }
-        let asked = named(&settings.retry_types) || self.retriable == Some(true);
-        let wanted = asked || settings.retry.retry_on.contains(&self.category);
+        let requested = named(&settings.retry_types) || self.retriable == Some(true);
+        let retriable_error = requested || settings.retry.retry_on.contains(&self.category);
         let left = failures < settings.retry.max_attempts;
-        (wanted && left).then(|| settings.retry.delay_ms(failures, attempt))
+        (retriable_error && left).then(|| settings.retry.delay_ms(failures, attempt))
     }
 }

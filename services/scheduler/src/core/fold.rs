@@ -1,8 +1,9 @@
-//! One event, applied to its run. What does not fit the run's state changes nothing and says why.
+//! Applying one event to its run. An event that does not fit the run's state changes nothing and returns
+//! the reason.
 
 use std::sync::Arc;
 
-use servo_model::edges::Tally;
+use servo_model::edges::ResolutionCounts;
 use servo_model::states::{Machine, RunCause, RunState, TaskCause, TaskState};
 use servo_model::{AttemptId, DispatchId};
 
@@ -15,13 +16,13 @@ use super::task_row::TaskRow;
 use super::verdict::{Refusal, Verdict};
 use servo_model::TaskRef;
 
-/// Applies an event that the ledger recorded at `at`. Used alike for what is about to be appended, for what others
-/// appended and for a rebuild, so that all three agree.
+/// Applies an event that is recorded at `at`. New events, events that other services appended and rebuilds
+/// all use this function, so that they agree.
 pub fn fold(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> Verdict {
     let mut fold = Fold { run, at, changes };
     let folded = match event {
         Event::PlanCreated { plan } => fold.begin(plan),
-        Event::PlanFailed { message } => fold.give_up(message),
+        Event::PlanFailed { message } => fold.fail_planning(message),
         Event::Claimed {
             task,
             attempt,
@@ -57,7 +58,7 @@ pub fn fold(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> Ve
 
 pub(super) type Folded = Result<Verdict, Refusal>;
 
-/// A run in the hands of one event.
+/// A run while one event is applied to it.
 pub(super) struct Fold<'a> {
     pub(super) run: &'a mut Run,
     pub(super) at: Time,
@@ -69,13 +70,13 @@ impl Fold<'_> {
         if self.run.plan.is_some() {
             return Ok(Verdict::Duplicate);
         }
-        self.run_on(RunCause::Started)?;
+        self.run_transition(RunCause::Started)?;
         self.run.started_at = Some(self.at);
         self.run.task_rows = vec![TaskRow::planned(self.at); plan.tasks.len()];
         self.run.upstreams = plan
             .tasks
             .iter()
-            .map(|task| Tally::of(task.upstream.len() as u32))
+            .map(|task| ResolutionCounts::of(task.upstream.len() as u32))
             .collect();
         self.run.plan = Some(plan.clone());
         let ordinals = 0..plan.tasks.len() as u32;
@@ -87,7 +88,7 @@ impl Fold<'_> {
         for ordinal in ordinals.filter(|ordinal| plan.task(*ordinal).upstream.is_empty()) {
             self.begin_root(TaskRef::planned(ordinal), plan.task(ordinal).up_to_date);
         }
-        self.judge_run();
+        self.end_if_complete();
         Ok(Verdict::Folded)
     }
 
@@ -100,8 +101,8 @@ impl Fold<'_> {
         }
     }
 
-    fn give_up(&mut self, message: &str) -> Folded {
-        self.run_on(RunCause::PlanFailed)?;
+    fn fail_planning(&mut self, message: &str) -> Folded {
+        self.run_transition(RunCause::PlanFailed)?;
         self.run.error = Some((0, message.to_owned()));
         Ok(Verdict::Folded)
     }
@@ -122,19 +123,19 @@ impl Fold<'_> {
         if !self.run.admits() {
             return Err(Refusal::RunIs(self.run.state));
         }
-        // Numbers may be left out, see `TaskRow::next_attempt`.
+        // Numbers may be skipped, see `TaskRow::next_attempt`.
         if task_row.state != TaskState::Ready || attempt <= task_row.attempt {
             return Err(Refusal::NotReady(attempt));
         }
         let at = self.at;
         let task_row = self.task_row(task);
-        (
-            task_row.attempt,
-            task_row.attempt_id,
-            task_row.worker,
-            task_row.pushed,
-        ) = (attempt, Some(attempt_id), worker, pushed);
-        (task_row.session, task_row.started_at, task_row.claimed_at) = (None, None, Some(at));
+        task_row.attempt = attempt;
+        task_row.attempt_id = Some(attempt_id);
+        task_row.worker = worker;
+        task_row.pushed = pushed;
+        task_row.session = None;
+        task_row.started_at = None;
+        task_row.claimed_at = Some(at);
         task_row.due_at = Some(at.saturating_add(ack_us));
         self.step(task, TaskCause::Claimed);
         self.changes.due.push(task);
@@ -143,9 +144,10 @@ impl Fold<'_> {
 
     fn enqueued(&mut self, task: TaskRef, attempt_id: &AttemptId) -> Folded {
         self.active(task, attempt_id)?;
-        match self.step(task, TaskCause::Enqueued) {
-            true => Ok(Verdict::Folded),
-            false => Ok(Verdict::Duplicate),
+        if self.step(task, TaskCause::Enqueued) {
+            Ok(Verdict::Folded)
+        } else {
+            Ok(Verdict::Duplicate)
         }
     }
 
@@ -170,20 +172,22 @@ impl Fold<'_> {
         let at = self.at;
         let execution_us = self.plan().settings(task.ordinal).execution_us;
         let task_row = self.task_row(task);
-        (task_row.session, task_row.worker) = (Some(session), worker.or(task_row.worker));
-        (task_row.started_at, task_row.due_at) = (Some(at), Some(at.saturating_add(execution_us)));
+        task_row.session = Some(session);
+        task_row.worker = worker.or(task_row.worker);
+        task_row.started_at = Some(at);
+        task_row.due_at = Some(at.saturating_add(execution_us));
         self.step(task, TaskCause::Started);
         self.changes.due.push(task);
         Ok(Verdict::Folded)
     }
 
     fn cancel(&mut self, version: u64, by_system: bool) -> Folded {
-        // A second cancel changes nothing more, whichever version it was meant for.
+        // A second cancel is a duplicate, whatever version it expects.
         if self.run.state == RunState::Cancelling {
             return Ok(Verdict::Duplicate);
         }
         self.expect_version(version)?;
-        self.run_on(if by_system {
+        self.run_transition(if by_system {
             RunCause::CancelledBySystem
         } else {
             RunCause::CancelledByUser
@@ -193,7 +197,8 @@ impl Fold<'_> {
         Ok(Verdict::Folded)
     }
 
-    /// What waits ends now; what has an attempt is told to stop and keeps its slot until it has.
+    /// Ends tasks without an attempt at once. Attempts in flight are asked to stop and keep their slot
+    /// until they have.
     pub(super) fn stop(&mut self, by: StoppedBy) {
         self.run.stopped_by = Some(by);
         self.changes.withdrawn = true;
@@ -211,7 +216,7 @@ impl Fold<'_> {
                 self.changes.cancelled.push(task_ref);
             }
         }
-        self.judge_run();
+        self.end_if_complete();
     }
 
     fn pause(&mut self, version: u64) -> Folded {
@@ -219,7 +224,7 @@ impl Fold<'_> {
             return Ok(Verdict::Duplicate);
         }
         self.expect_version(version)?;
-        self.run_on(RunCause::PauseRequested)?;
+        self.run_transition(RunCause::PauseRequested)?;
         self.run.version = version;
         self.changes.withdrawn = true;
         Ok(Verdict::Folded)
@@ -230,7 +235,7 @@ impl Fold<'_> {
             return Ok(Verdict::Duplicate);
         }
         self.expect_version(version)?;
-        self.run_on(RunCause::ResumeRequested)?;
+        self.run_transition(RunCause::ResumeRequested)?;
         self.run.version = version;
         let ready = self
             .run
@@ -271,7 +276,7 @@ impl Fold<'_> {
         }
     }
 
-    /// The task's cell, if this attempt is the one whose events count.
+    /// Returns the task's row if this attempt is the active one.
     pub(super) fn active(
         &self,
         task: TaskRef,
@@ -281,13 +286,14 @@ impl Fold<'_> {
         if task_row.is_active(attempt_id) {
             return Ok(task_row);
         }
-        match self.was_attempt(task, task_row, attempt_id) {
-            true => Err(Refusal::StaleAttempt),
-            false => Err(Refusal::AttemptUnknown),
+        if self.was_attempt(task, task_row, attempt_id) {
+            Err(Refusal::StaleAttempt)
+        } else {
+            Err(Refusal::AttemptUnknown)
         }
     }
 
-    /// Attempt ids are derived, so a past one is recognised without being kept.
+    /// Recognizes a past attempt by its id, because attempt ids are derived from their number.
     fn was_attempt(&self, task: TaskRef, task_row: &TaskRow, attempt_id: &AttemptId) -> bool {
         let Some(plan) = &self.run.plan else {
             return false;
@@ -306,16 +312,16 @@ impl Fold<'_> {
         self.run
             .plan
             .clone()
-            .expect("a task's cell exists only under a plan")
+            .expect("a task row exists only with a plan")
     }
 
     pub(super) fn task_row(&mut self, task_ref: TaskRef) -> &mut TaskRow {
         self.run
             .task_row_mut(task_ref)
-            .expect("the slot was looked up before")
+            .expect("the task was looked up before")
     }
 
-    pub(super) fn run_on(&mut self, cause: RunCause) -> Result<(), Refusal> {
+    pub(super) fn run_transition(&mut self, cause: RunCause) -> Result<(), Refusal> {
         let from = self.run.state;
         if !self.run.on(cause, self.at) {
             return Err(Refusal::RunIs(from));
@@ -328,8 +334,8 @@ impl Fold<'_> {
         Ok(())
     }
 
-    /// Looks the cause up in the closed table and notes everything that follows for this one task. Answers whether
-    /// there was a row.
+    /// Looks up the transition of a task in the closed table and records its effects. Returns `false` when
+    /// the table has no transition for the cause.
     pub(super) fn step(&mut self, task_ref: TaskRef, cause: TaskCause) -> bool {
         let at = self.at;
         let task_row = self.task_row(task_ref);
@@ -337,12 +343,17 @@ impl Fold<'_> {
         let Some((to, reason)) = from.on(cause) else {
             return false;
         };
-        (task_row.state, task_row.reason, task_row.changed_at) = (to, reason, at);
+        task_row.state = to;
+        task_row.reason = reason;
+        task_row.changed_at = at;
         if to.is_terminal() {
-            (task_row.ended_at, task_row.due_at, task_row.cancelling) = (Some(at), None, false);
+            task_row.ended_at = Some(at);
+            task_row.due_at = None;
+            task_row.cancelling = false;
         }
         if to == TaskState::Ready {
-            (task_row.ready_at, task_row.due_at) = (task_row.ready_at.or(Some(at)), None);
+            task_row.ready_at = task_row.ready_at.or(Some(at));
+            task_row.due_at = None;
             self.changes.ready.push(task_ref);
         }
         let task_row = self.task_row(task_ref);

@@ -1,6 +1,6 @@
-//! Tasks that run once per item of an upstream: the parent waits, its children work.
+//! Mapped tasks, which run once per item of an upstream: the parent waits for its mapped tasks.
 
-use servo_model::edges::{EdgeResolution, Tally};
+use servo_model::edges::{EdgeResolution, ResolutionCounts};
 use servo_model::states::{TaskCause, TaskState};
 
 use super::fold::Fold;
@@ -9,12 +9,12 @@ use super::task_row::TaskRow;
 use servo_model::TaskRef;
 
 impl Fold<'_> {
-    /// Makes a child for every item. Without items there is nothing to do, which is done.
+    /// Creates a mapped task for every item. Without items the parent succeeds at once.
     pub(super) fn map(&mut self, parent: u32, over: u32, ended: &mut Vec<TaskRef>) {
         let count = self.run.items.get(&over).map_or(0, |(count, _)| *count);
         if count == 0 {
             self.step(TaskRef::planned(parent), TaskCause::ChildrenSucceeded);
-            self.note_mapped(parent);
+            self.record_mapped(parent);
             ended.push(TaskRef::planned(parent));
             return;
         }
@@ -23,7 +23,7 @@ impl Fold<'_> {
             parent,
             Children {
                 task_rows,
-                tally: Tally::of(count),
+                tally: ResolutionCounts::of(count),
             },
         );
         for item in 0..count {
@@ -51,7 +51,7 @@ impl Fold<'_> {
             return;
         };
         if self.step(TaskRef::planned(parent), cause) {
-            self.note_mapped(parent);
+            self.record_mapped(parent);
             ended.push(TaskRef::planned(parent));
         }
     }

@@ -1,4 +1,5 @@
-//! Decisions about runs: no clock, no SQL, no chance. Events in, changed rows and news for the dispatcher out.
+//! Decisions about runs, without a clock, SQL or randomness: an event and a run in, the changed rows and
+//! the messages for the dispatcher out.
 
 mod changes;
 mod event;
@@ -13,6 +14,7 @@ mod retry;
 mod run;
 mod run_keys;
 mod run_limits;
+mod run_view;
 mod task_row;
 mod timers;
 mod verdict;
@@ -32,9 +34,10 @@ pub use run_keys::{Decision, KeyPolicy, decide, probes};
 pub use run_limits::{
     Excess, InUse, Limits, RunLimits, StartDecision, decide_start, take_capacity,
 };
+pub use run_view::RunView;
 pub use task_row::TaskRow;
 pub use timers::{Due, due_of, force_from};
 pub use verdict::{Refusal, Verdict};
 
-/// Microseconds since 1970, as the database stamps them. The only time that a fold knows.
+/// Microseconds since 1970, as the database records them. A fold uses no other time.
 pub type Time = i64;

@@ -1,4 +1,4 @@
-//! A plan as the fold needs it: who waits for whom, and the settings that decide about retries and deadlines.
+//! A plan in memory: the dependencies between tasks, and the settings for retries and timeouts.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ pub struct Plan {
     pub deployment_id: Arc<str>,
     pub assets: Vec<AssetSettings>,
     pub tasks: Vec<PlannedTask>,
-    /// For each task where the ordinals that wait for it begin in `waiters`.
-    waiters_from: Vec<u32>,
-    waiters: Vec<u32>,
+    /// For each task, where its downstream ordinals begin in `downstream`.
+    downstream_from: Vec<u32>,
+    downstream: Vec<u32>,
 }
 
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ pub struct AssetSettings {
 }
 
 impl AssetSettings {
-    /// Every asset that one attempt makes.
+    /// The assets that one attempt writes.
     pub fn makes(&self) -> impl Iterator<Item = &Arc<str>> {
         std::iter::once(&self.asset_key).chain(&self.also_makes)
     }
@@ -47,15 +47,15 @@ pub struct PlannedTask {
     pub asset: u32,
     pub partition_key: Arc<str>,
     pub upstream: Box<[u32]>,
-    /// The task whose items it runs over, once each.
+    /// The upstream for each of whose items the task runs once.
     pub mapped_over: Option<u32>,
-    /// Its output is made from what is current: it succeeds without an attempt.
+    /// The output is up to date, so the task succeeds without an attempt.
     pub up_to_date: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPlan {
-    #[error("task {task} waits for task {upstream}, which does not stand before it")]
+    #[error("task {task} waits for task {upstream}, which does not come before it")]
     Order { task: usize, upstream: u32 },
     #[error("task {task} names asset {asset}, but the plan has {assets}")]
     Asset {
@@ -80,14 +80,14 @@ impl Plan {
             .iter()
             .enumerate()
             .try_for_each(|(ordinal, task)| check(ordinal, task, assets.len()))?;
-        let (waiters_from, waiters) = reverse(&tasks);
+        let (downstream_from, downstream) = reverse(&tasks);
         Ok(Plan {
             plan_id,
             deployment_id,
             assets,
             tasks,
-            waiters_from,
-            waiters,
+            downstream_from,
+            downstream,
         })
     }
 
@@ -99,14 +99,15 @@ impl Plan {
         &self.assets[self.task(ordinal).asset as usize]
     }
 
-    /// The tasks that wait for this one, ascending.
-    pub fn waiters(&self, ordinal: u32) -> &[u32] {
+    /// The tasks that depend on this one, ascending.
+    pub fn downstream(&self, ordinal: u32) -> &[u32] {
         let ordinal = ordinal as usize;
-        &self.waiters[self.waiters_from[ordinal] as usize..self.waiters_from[ordinal + 1] as usize]
+        &self.downstream
+            [self.downstream_from[ordinal] as usize..self.downstream_from[ordinal + 1] as usize]
     }
 }
 
-/// A plan is in topological order, so an upstream that stands before its task cannot close a cycle.
+/// A plan is in topological order, so an upstream before its task cannot form a cycle.
 fn check(ordinal: usize, task: &PlannedTask, assets: usize) -> Result<(), BadPlan> {
     if task.asset as usize >= assets {
         return Err(BadPlan::Asset {
@@ -146,10 +147,10 @@ fn reverse(tasks: &[PlannedTask]) -> (Vec<u32>, Vec<u32>) {
         from[ordinal + 1] += from[ordinal];
     }
     let mut next = from.clone();
-    let mut waiters = vec![0u32; from.last().map_or(0, |edges| *edges as usize)];
+    let mut downstream = vec![0u32; from.last().map_or(0, |edges| *edges as usize)];
     for (up, ordinal) in edges() {
-        waiters[next[up] as usize] = ordinal;
+        downstream[next[up] as usize] = ordinal;
         next[up] += 1;
     }
-    (from, waiters)
+    (from, downstream)
 }

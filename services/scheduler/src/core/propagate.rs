@@ -1,4 +1,4 @@
-//! How a task's end travels on, and when a run has ended.
+//! Propagating the end of a task to its downstream tasks, and ending the run.
 
 use servo_model::edges::EdgeResolution;
 use servo_model::states::{RunCause, RunState, TaskCause, TaskState};
@@ -8,8 +8,8 @@ use super::run::StoppedBy;
 use servo_model::TaskRef;
 
 impl Fold<'_> {
-    /// Tells everybody who waits for this task, and for those that end by it, and so on. A list instead of calls
-    /// within calls: a chain of ten thousand must not need a deep stack.
+    /// Resolves the edges from this task, from the tasks that end because of it, and so on. Uses a list
+    /// instead of recursion, because a chain may have ten thousand tasks.
     pub(super) fn settle(&mut self, first: TaskRef) {
         let mut ended = vec![first];
         while let Some(task_ref) = ended.pop() {
@@ -18,38 +18,40 @@ impl Fold<'_> {
             };
             match task_ref.map_index {
                 Some(_) => self.settle_child(task_ref.ordinal, resolution, &mut ended),
-                None => self.settle_waiters(task_ref.ordinal, resolution, &mut ended),
+                None => self.settle_downstream(task_ref.ordinal, resolution, &mut ended),
             }
         }
-        self.judge_run();
+        self.end_if_complete();
     }
 
-    fn settle_waiters(
+    fn settle_downstream(
         &mut self,
         ordinal: u32,
         resolution: EdgeResolution,
         ended: &mut Vec<TaskRef>,
     ) {
         let plan = self.plan();
-        for waiter in plan.waiters(ordinal) {
-            let tally = &mut self.run.upstreams[*waiter as usize];
+        for downstream_task in plan.downstream(ordinal) {
+            let tally = &mut self.run.upstreams[*downstream_task as usize];
             tally.resolve(resolution);
             let Some(cause) = tally.as_upstreams() else {
                 continue;
             };
-            let task_ref = TaskRef::planned(*waiter);
+            let task_ref = TaskRef::planned(*downstream_task);
             if self.task_row(task_ref).state != TaskState::Blocked
-                || self.is_mapped_already(*waiter)
+                || self.is_mapped_already(*downstream_task)
             {
                 continue;
             }
-            let task = plan.task(*waiter);
+            let task = plan.task(*downstream_task);
             let cause = match cause {
                 TaskCause::UpstreamsSucceeded if task.up_to_date => TaskCause::UpToDate,
                 cause => cause,
             };
             match (cause, task.mapped_over) {
-                (TaskCause::UpstreamsSucceeded, Some(over)) => self.map(*waiter, over, ended),
+                (TaskCause::UpstreamsSucceeded, Some(over)) => {
+                    self.map(*downstream_task, over, ended)
+                }
                 _ => {
                     if self.step(task_ref, cause) {
                         ended.push(task_ref);
@@ -59,8 +61,8 @@ impl Fold<'_> {
         }
     }
 
-    /// The run ends when nothing of it can move any more.
-    pub(super) fn judge_run(&mut self) {
+    /// Ends the run when all of its tasks have ended.
+    pub(super) fn end_if_complete(&mut self) {
         if self.run.counts().open() > 0 || self.run.state == RunState::Pending {
             return;
         }
@@ -71,7 +73,7 @@ impl Fold<'_> {
             (_, _, (_, 1..)) => RunCause::TasksCancelled,
             _ => RunCause::TasksSucceeded,
         };
-        // A terminal run has no row for any cause.
-        let _ = self.run_on(cause);
+        // A terminal run has no transition for any cause.
+        let _ = self.run_transition(cause);
     }
 }

@@ -1,25 +1,25 @@
-//! Decisions about quarantined versions.
+//! Decisions about quarantined materializations.
 
 use servo_model::states::MaterializationState;
 
 use super::verdict::{Refusal, Verdict};
 
-/// A version that somebody decides about.
+/// A materialization whose quarantine is being resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resolvable {
     pub state: MaterializationState,
-    /// Counts changes, from 1.
+    /// The number of changes, from 1.
     pub version: u64,
 }
 
 impl Resolvable {
-    /// Whether this was decided about it before.
+    /// Whether it was resolved to this state before.
     fn is_resolved_as(&self, state: MaterializationState) -> bool {
         self.version > 1 && self.state == state
     }
 }
 
-/// Approves or rejects; `version` is the one that it has then.
+/// Approves or rejects; `version` is the version afterwards.
 pub fn resolve(at: &mut Resolvable, approve: bool, version: u64) -> Verdict {
     let to = if approve {
         MaterializationState::Promoted
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_falls_once() {
+    fn a_quarantine_is_resolved_once() {
         let mut at = Resolvable {
             state: Quarantined,
             version: 1,
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_waits_for_it_is_decided_about() {
+    fn only_a_quarantined_version_is_resolved() {
         check(Rejected, 2, false, 3, Verdict::Duplicate);
         check(
             Rejected,
@@ -92,7 +92,7 @@ mod tests {
             3,
             Verdict::Refused(Refusal::DataVersion(1)),
         );
-        // Promoted without ever having been in doubt.
+        // Promoted without quarantine.
         check(
             Promoted,
             1,

@@ -1,4 +1,4 @@
-//! Which tasks of an ended run are repeated.
+//! Which tasks of an ended run a retry repeats.
 
 use std::collections::BTreeSet;
 
@@ -7,15 +7,15 @@ use super::plan::Plan;
 /// Which part of a run is repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryScope {
-    /// What did not succeed.
+    /// Tasks that did not succeed.
     Failed,
     /// These ordinals.
     From(BTreeSet<u32>),
 }
 
-/// Ordinals to run again: those of the scope; whatever they need that did not succeed, for no task starts before its
-/// upstreams have; and whatever depends on any of them. A task's items are not kept, so what runs over them takes the
-/// task along.
+/// Returns the ordinals to run again: those of the scope, their upstreams that did not succeed, and
+/// everything downstream of these. The items of a task are not stored, so a mapped task also repeats the
+/// task that provides its items.
 pub fn repeated(plan: &Plan, succeeded: impl Fn(u32) -> bool, scope: &RetryScope) -> BTreeSet<u32> {
     let mut again = BTreeSet::new();
     let mut next: Vec<u32> = match scope {
@@ -32,7 +32,7 @@ pub fn repeated(plan: &Plan, succeeded: impl Fn(u32) -> bool, scope: &RetryScope
         let task = plan.task(ordinal);
         next.extend(task.upstream.iter().filter(|up| !succeeded(**up)));
         next.extend(task.mapped_over);
-        next.extend(plan.waiters(ordinal));
+        next.extend(plan.downstream(ordinal));
     }
     again
 }

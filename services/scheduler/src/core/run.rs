@@ -1,9 +1,9 @@
-//! A run that is under way.
+//! A run in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use servo_model::edges::{EdgeResolution, Tally};
+use servo_model::edges::{EdgeResolution, ResolutionCounts};
 use servo_model::states::{Machine, RunCause, RunState, TaskState, TransitionReason};
 use servo_model::{RunId, TenantId, WorkspaceId};
 
@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::task_row::TaskRow;
 use servo_model::TaskRef;
 
-/// How a run came to be.
+/// What triggered a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriggerType {
     Manual,
@@ -34,35 +34,35 @@ impl TriggerType {
     }
 }
 
-/// What a run was born with.
+/// The fields of a run that never change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeader {
     pub run_id: RunId,
-    /// From shard and position of the run's first event, so that a rebuild finds the same number.
+    /// Derived from the shard and position of the run's first event, so that a rebuild gets the same number.
     pub number: i64,
     pub tenant: TenantId,
     pub workspace: WorkspaceId,
-    /// What the request said, in canonical form.
+    /// The fingerprint of the request.
     pub fingerprint: [u8; 32],
     pub created_at: Time,
-    /// When it is timed out.
+    /// When the run times out.
     pub deadline: Option<Time>,
     /// Added to every task's priority.
     pub priority: i32,
     pub backfill: bool,
     pub trigger: TriggerType,
-    /// The trace that asked for it, for envelopes.
+    /// The trace of the request, for envelopes.
     pub traceparent: Arc<str>,
 }
 
-/// Who stopped a run that is being stopped.
+/// Why a run is being stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoppedBy {
     Principal,
     Time,
 }
 
-/// Its tasks by how they stand, children of mapped tasks included.
+/// The number of tasks by state, mapped tasks included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts([u32; 12]);
 
@@ -83,7 +83,7 @@ impl Counts {
         self.0[state.code() as usize] -= 1;
     }
 
-    /// Tasks that somebody works at, or shall.
+    /// Tasks with an attempt in flight.
     pub fn with_attempt(&self) -> u32 {
         TaskState::ALL
             .iter()
@@ -108,20 +108,20 @@ pub struct Run {
     pub state: RunState,
     pub reason: TransitionReason,
     pub stopped_by: Option<StoppedBy>,
-    /// Counts cancel, pause and resume.
+    /// The number of control actions: cancel, pause, resume, force cancel.
     pub version: u64,
     pub changed_at: Time,
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
-    /// What went wrong at the task that stands first in the plan.
+    /// The error of the first failed task in plan order, with its ordinal.
     pub error: Option<(u32, String)>,
     pub plan: Option<Arc<Plan>>,
     pub(super) task_rows: Vec<TaskRow>,
-    /// How the upstreams of each task stand.
-    pub(super) upstreams: Vec<Tally>,
-    /// What each mapped task became.
+    /// The resolved upstreams of each task.
+    pub(super) upstreams: Vec<ResolutionCounts>,
+    /// The mapped tasks of each mapped parent.
     pub(super) children: BTreeMap<u32, Children>,
-    /// What tasks named for those mapped over them.
+    /// The items that tasks provide for mapped tasks: their number and their encoded list.
     pub(super) items: BTreeMap<u32, (u32, Arc<[u8]>)>,
     pub(super) counts: Counts,
 }
@@ -129,11 +129,11 @@ pub struct Run {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Children {
     pub(super) task_rows: Vec<TaskRow>,
-    pub(super) tally: Tally,
+    pub(super) tally: ResolutionCounts,
 }
 
 impl Run {
-    /// A run that was just asked for.
+    /// A new run.
     pub fn requested(header: RunHeader) -> Run {
         let changed_at = header.created_at;
         Run {
@@ -155,7 +155,7 @@ impl Run {
         }
     }
 
-    /// A run as its rows tell it. What is derived is derived anew.
+    /// Restores a run from its rows and derives the other fields.
     pub fn restore(
         mut self,
         plan: Arc<Plan>,
@@ -208,7 +208,7 @@ impl Run {
         }
     }
 
-    /// Every task in the plan's order, children after their parent.
+    /// All tasks in plan order, mapped tasks after their parent.
     pub fn task_rows(&self) -> impl Iterator<Item = (TaskRef, &TaskRow)> {
         (0u32..)
             .zip(&self.task_rows)
@@ -225,7 +225,7 @@ impl Run {
             })
     }
 
-    /// The encoded items that a task named.
+    /// The items that a task provided.
     pub fn items(&self, ordinal: u32) -> Option<&(u32, Arc<[u8]>)> {
         self.items.get(&ordinal)
     }
@@ -253,19 +253,21 @@ impl Run {
         self.counts.add(to);
     }
 
-    /// Looks the cause up in the closed table. Answers whether the state changed.
+    /// Looks up the transition in the closed table. Returns whether the state changed.
     pub(super) fn on(&mut self, cause: RunCause, at: Time) -> bool {
         let Some((state, reason)) = self.state.on(cause) else {
             return false;
         };
-        (self.state, self.reason, self.changed_at) = (state, reason, at);
+        self.state = state;
+        self.reason = reason;
+        self.changed_at = at;
         if state.is_terminal() {
             self.ended_at = Some(at);
         }
         true
     }
 
-    /// How its own tasks stand, children left to their parents.
+    /// The number of failed and of cancelled tasks, without mapped tasks.
     pub(super) fn tally(&self) -> (u32, u32) {
         let ended = |resolution| {
             self.task_rows

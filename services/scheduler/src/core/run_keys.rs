@@ -1,14 +1,14 @@
-//! What a request under a run key leads to, and where a key's newest generation is looked for.
+//! What a request under a run key leads to, and how the newest generation of a key is found.
 //!
-//! Generations have no gaps: n + 1 begins only when n has ended, which never changes again, and of two who begin it
-//! the shard of its run id takes one. So nobody needs to count them.
+//! Generations have no gaps: generation n + 1 begins only after n has ended, and of two concurrent starts
+//! the shard of its run id accepts one. So no counter is needed.
 
 use servo_model::states::{Machine, RunState};
 
-/// How many generations one look asks for.
+/// How many generations one lookup probes.
 const PROBES_MAX: usize = 16;
 
-/// What to do when the key stands for a run already.
+/// What to do when the key already has a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPolicy {
     ReturnExisting,
@@ -19,17 +19,17 @@ pub enum KeyPolicy {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
-    /// That run is the answer.
+    /// Return the existing run.
     Existing,
-    /// The next generation, with everything in it.
+    /// Start the next generation with all tasks.
     Repeat,
-    /// The next generation, with what did not succeed.
+    /// Start the next generation with the tasks that did not succeed.
     Retry,
-    /// No run comes of it.
+    /// Refuse the request.
     Conflict,
 }
 
-/// Judges a request by the newest run of its key: how that stands, and whether it was asked for in the same words.
+/// Decides by the newest run of the key: its state, and whether its request is the same.
 pub fn decide(policy: KeyPolicy, newest: RunState, same: bool) -> Decision {
     match (policy, same) {
         (KeyPolicy::Force, _) if newest.is_terminal() => Decision::Repeat,
@@ -43,8 +43,9 @@ pub fn decide(policy: KeyPolicy, newest: RunState, same: bool) -> Decision {
     }
 }
 
-/// Generations to look for next: `known` exists and `missing` does not. Nothing is left to look for once they touch.
-/// Steps grow until one is missing, then they shrink, so that a thousand generations are found in a few looks.
+/// The generations to probe next, where `known` exists and `missing` does not; empty once they are adjacent.
+/// Steps grow until a generation is missing and shrink afterwards, so a thousand generations take few
+/// lookups.
 pub fn probes(known: u32, missing: Option<u32>) -> Vec<u32> {
     let Some(missing) = missing else {
         return (1..=PROBES_MAX as u32)
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_policy_decides_by_how_the_newest_run_stands() {
+    fn a_policy_decides_by_the_newest_run() {
         use Decision::{Conflict, Existing, Repeat, Retry};
         use KeyPolicy::{Force, Reject, RetryIfFailed, ReturnExisting};
         let (running, succeeded, failed) =
@@ -94,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Looks as long as there is something to look for.
+    /// Returns the newest generation and the number of lookups.
     fn search(newest: u32) -> (u32, usize) {
         let (mut known, mut missing, mut looks) = (1, None, 0);
         loop {
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_of_many_generations_is_found_in_few_looks() {
+    fn the_newest_of_many_generations_is_found_in_few_lookups() {
         for newest in (1..200).chain([1_000, 65_000, 1_000_000]) {
             let (found, looks) = search(newest);
             assert_eq!(found, newest);

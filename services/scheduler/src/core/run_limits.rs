@@ -1,17 +1,17 @@
-//! How many runs a tenant may have: which start, which wait, which are refused.
+//! Limits on the runs of a tenant: which runs start, wait or are refused.
 
 use std::fmt;
 
 use servo_model::PerTenant;
 use servo_model::limits::TASKS_PER_RUN_MAX;
 
-/// What holds for every tenant. Until the authority on limits has answered runs are accepted, but wait.
+/// The limits of all tenants. Until the quota service has sent them, runs are accepted but wait.
 pub type Limits = PerTenant<RunLimits>;
 
-/// A day, for tenants of whom nothing else is said.
+/// The default maximum duration: one day.
 const DURATION_SECONDS: i64 = 24 * 3_600;
 
-/// What holds for the runs of one tenant. The default has no caps.
+/// The limits of one tenant. The default has no limit on the number of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLimits {
     pub max_concurrent_runs: Option<u32>,
@@ -34,21 +34,21 @@ impl Default for RunLimits {
 }
 
 impl RunLimits {
-    /// Whether it takes a count to tell if a run may be accepted or started. Nobody counts for the others.
+    /// Whether runs must be counted to decide if a run may be accepted or started.
     pub fn counts(&self) -> bool {
         self.max_concurrent_runs.is_some() || self.max_daily_runs.is_some()
     }
 
-    /// Whether a run may have any task at all.
+    /// Fails if runs may not have any tasks.
     pub fn check_runs_anything(&self) -> Result<(), &'static str> {
         match self.max_tasks_per_run {
-            0 => Err("max_tasks_per_run is 0, so the tenant runs nothing; raise the limit"),
+            0 => Err("max_tasks_per_run is 0, so the tenant cannot run tasks; raise the limit"),
             _ => Ok(()),
         }
     }
 
-    /// Places that are free for runs which wait.
-    pub fn free(&self, in_use: &InUse) -> u32 {
+    /// How many more runs may start now.
+    pub fn capacity(&self, in_use: &InUse) -> u32 {
         self.max_concurrent_runs
             .map_or(u32::MAX, |max| max.saturating_sub(in_use.concurrent))
     }
@@ -65,7 +65,7 @@ pub struct InUse {
     pub today: u32,
 }
 
-/// What becomes of a run that somebody asks for.
+/// What happens to a new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartDecision {
     Start,
@@ -73,7 +73,7 @@ pub enum StartDecision {
     Refuse(Excess),
 }
 
-/// A limit that would be passed.
+/// A limit that would be exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Excess {
     Queued { max: u32 },
@@ -85,8 +85,8 @@ impl fmt::Display for Excess {
         match self {
             Excess::Queued { max } => write!(
                 f,
-                "max_queued_runs is {max} and as many runs wait for a place under max_concurrent_runs; try again \
-                 when some have ended, cancel what is not needed, or raise one of the two limits"
+                "max_queued_runs is {max} and as many runs wait because of max_concurrent_runs; try again \
+                 when some have ended, cancel runs that are not needed, or raise one of the two limits"
             ),
             Excess::Daily { max } => write!(
                 f,
@@ -97,12 +97,12 @@ impl fmt::Display for Excess {
     }
 }
 
-/// Judges a new run and counts it in. It starts only when nobody waits before it.
+/// Decides about a new run and counts it. It starts only when no other run waits.
 pub fn decide_start(limits: &RunLimits, in_use: &mut InUse) -> StartDecision {
     if let Some(max) = limits.max_daily_runs.filter(|max| in_use.today >= *max) {
         return StartDecision::Refuse(Excess::Daily { max });
     }
-    let free = limits.max_concurrent_runs.is_none() || limits.free(in_use) > in_use.queued;
+    let free = limits.max_concurrent_runs.is_none() || limits.capacity(in_use) > in_use.queued;
     if let Some(max) = limits
         .max_queued_runs
         .filter(|max| !free && in_use.queued >= *max)
@@ -110,20 +110,18 @@ pub fn decide_start(limits: &RunLimits, in_use: &mut InUse) -> StartDecision {
         return StartDecision::Refuse(Excess::Queued { max });
     }
     in_use.today += 1;
-    match free {
-        true => in_use.concurrent += 1,
-        false => in_use.queued += 1,
-    }
     if free {
+        in_use.concurrent += 1;
         StartDecision::Start
     } else {
+        in_use.queued += 1;
         StartDecision::Wait
     }
 }
 
-/// Lets a run that waited start, if there is a place for it.
+/// Starts a waiting run if there is capacity for it.
 pub fn take_capacity(limits: &RunLimits, in_use: &mut InUse) -> bool {
-    let free = limits.free(in_use) > 0;
+    let free = limits.capacity(in_use) > 0;
     if free {
         in_use.concurrent += 1;
         in_use.queued = in_use.queued.saturating_sub(1);
@@ -171,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_run_does_not_overtake_those_who_wait() {
+    fn a_new_run_does_not_overtake_waiting_runs() {
         let limits = limits(Some(2), None, None);
         let mut in_use = InUse {
             concurrent: 1,
@@ -192,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_zero_stops_and_a_lower_limit_lets_the_surplus_run_out() {
+    fn a_limit_of_zero_blocks_and_a_lowered_limit_lets_running_runs_end() {
         assert_eq!(
             decide_start(&limits(Some(0), None, None), &mut InUse::default()),
             StartDecision::Wait
@@ -210,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_has_a_limit_only_where_runs_must_wait() {
+    fn the_queue_limit_applies_only_where_runs_must_wait() {
         let mut in_use = InUse {
             queued: 9,
             ..InUse::default()
@@ -221,7 +219,7 @@ mod tests {
         );
         assert!(
             !limits(None, Some(1_000), None).counts(),
-            "the default queue limit costs nobody a count"
+            "a queue limit alone needs no count"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! One task as the fold knows it, small enough to keep ten thousand of them per run in memory.
+//! A task in memory, small enough to keep ten thousand of them per run.
 
 use servo_model::AttemptId;
 use servo_model::edges::EdgeResolution;
@@ -11,15 +11,15 @@ use super::event::Session;
 pub struct TaskRow {
     pub state: TaskState,
     pub reason: TransitionReason,
-    /// Counts dispatches.
+    /// The number of dispatches.
     pub attempt: u32,
-    /// Counts what goes against the policy's `max_attempts`.
+    /// The number of failures that count towards the policy's `max_attempts`.
     pub failures: u32,
     /// The active attempt, or the last one.
     pub attempt_id: Option<AttemptId>,
-    /// Its run is being stopped and the attempt has not confirmed it yet.
+    /// The attempt was asked to stop and has not confirmed it yet.
     pub cancelling: bool,
-    /// Travels by the push queue instead of a worker's stream.
+    /// The attempt is delivered by the push queue instead of a worker's stream.
     pub pushed: bool,
     /// The worker process that has the attempt, or had it last.
     pub session: Option<Session>,
@@ -29,7 +29,7 @@ pub struct TaskRow {
     pub claimed_at: Option<Time>,
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
-    /// When something must happen by itself: a retry, or the verdict on a silent attempt.
+    /// When a timer is due: a retry, or the deadline of the active attempt.
     pub due_at: Option<Time>,
 }
 
@@ -54,8 +54,8 @@ impl TaskRow {
         }
     }
 
-    /// The number of its next attempt. A start of Postgres since it became ready may have erased a claim whose worker has
-    /// begun, so its number is not given out again: `starts` are all that are known.
+    /// The number of the next attempt. Each start of Postgres since the task became ready skips one number,
+    /// because it may have erased a claim whose worker already runs. `starts` are the known starts.
     pub fn next_attempt(&self, starts: &[Time]) -> u32 {
         let since = starts
             .iter()
@@ -66,12 +66,12 @@ impl TaskRow {
             .saturating_add(u32::try_from(since).unwrap_or(u32::MAX))
     }
 
-    /// What its end means for those who wait for it; `None` before.
+    /// What the end of the task means for its downstream tasks; `None` before it has ended.
     pub const fn resolution(&self) -> Option<EdgeResolution> {
         EdgeResolution::of(self.state, self.reason)
     }
 
-    /// Whether this attempt is the one whose events count.
+    /// Whether this attempt is the active one, whose events count.
     pub fn is_active(&self, attempt: &AttemptId) -> bool {
         self.state.has_attempt() && self.attempt_id.as_ref() == Some(attempt)
     }
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f23_an_attempt_that_a_crash_may_have_erased_is_not_given_out_again() {
+    fn f23_an_attempt_number_that_a_crash_may_have_erased_is_not_reused() {
         let ready = TaskRow {
             state: TaskState::Ready,
             attempt: 2,
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(
             ready.next_attempt(&[500, 1_000]),
             3,
-            "what was before it became ready erased nothing of it"
+            "starts before the task became ready do not count"
         );
         assert_eq!(ready.next_attempt(&[500, 1_001, 2_000]), 5);
     }

@@ -1,4 +1,4 @@
-//! Due times: when each falls, and what falls with it.
+//! Due times of tasks and runs, and the effect of their timers.
 
 use servo_model::AttemptId;
 use servo_model::limits::HEARTBEAT_INTERVAL;
@@ -15,14 +15,14 @@ use super::task_row::TaskRow;
 use super::verdict::{Refusal, Verdict};
 use servo_model::TaskRef;
 
-/// What a task waits for by the clock.
+/// The next timer of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     pub kind: TimerKind,
     pub at: Time,
 }
 
-/// The next verdict on a task if nothing more is heard of it; `last_beat` is its worker's last sign of life.
+/// The next timer of a task. `last_beat` is the last heartbeat of its attempt.
 pub fn due_of(
     task_row: &TaskRow,
     settings: &AssetSettings,
@@ -39,34 +39,35 @@ pub fn due_of(
             at: due_at,
         }),
         TaskState::Running => {
-            let heard = last_beat
+            let last_sign = last_beat
                 .max(task_row.started_at)
                 .unwrap_or(task_row.changed_at);
-            let silence = heard.saturating_add(settings.heartbeat_us);
-            match silence < due_at {
-                true => Some(Due {
+            let silence = last_sign.saturating_add(settings.heartbeat_us);
+            Some(if silence < due_at {
+                Due {
                     kind: TimerKind::Heartbeat,
                     at: silence,
-                }),
-                false => Some(Due {
+                }
+            } else {
+                Due {
                     kind: TimerKind::Execution,
                     at: due_at,
-                }),
-            }
+                }
+            })
         }
         _ => None,
     }
 }
 
-/// From when on an attempt may be ended by force: once it gave no sign of life for two beats, or for half the silence
-/// after which it counts as lost anyway.
+/// The time from which an attempt may be ended by force: after two missed heartbeats, or after half of the
+/// heartbeat timeout if that is shorter.
 pub fn force_from(task_row: &TaskRow, settings: &AssetSettings, last_beat: Option<Time>) -> Time {
     let beats = i64::try_from(2 * HEARTBEAT_INTERVAL.as_micros()).unwrap_or(i64::MAX);
-    let heard = [last_beat, task_row.started_at, task_row.claimed_at]
+    let last_sign = [last_beat, task_row.started_at, task_row.claimed_at]
         .into_iter()
         .flatten()
         .max();
-    heard
+    last_sign
         .unwrap_or(task_row.changed_at)
         .saturating_add(beats.min(settings.heartbeat_us / 2))
 }
@@ -87,7 +88,7 @@ impl Fold<'_> {
     }
 
     fn run_too_long(&mut self) -> Folded {
-        self.run_on(RunCause::DurationPassed)?;
+        self.run_transition(RunCause::DurationPassed)?;
         self.stop(StoppedBy::Time);
         Ok(Verdict::Folded)
     }
@@ -105,7 +106,7 @@ impl Fold<'_> {
         let task_row = self.active(task, attempt)?;
         let picked_up = task_row.state == TaskState::Running;
         let cancelling = task_row.cancelling;
-        // A start that was folded before the verdict makes it void.
+        // A start that was folded earlier cancels the dispatch timer.
         if (kind == TimerKind::DispatchAck) == picked_up {
             return Err(Refusal::NotDue);
         }

@@ -1,4 +1,4 @@
-//! What an event did, for whoever waits for the answer.
+//! The verdict of the fold about an event.
 
 use servo_model::states::{MaterializationState, RunState};
 
@@ -6,9 +6,9 @@ use servo_model::states::{MaterializationState, RunState};
 pub enum Verdict {
     /// It took effect.
     Folded,
-    /// It had happened already, in the same way.
+    /// The same event was folded before.
     Duplicate,
-    /// The cancel came first: the task is CANCELLED, the result is kept and promotes nothing.
+    /// The run was cancelled first: the task is CANCELLED, and the result is stored but not promoted.
     Late,
     /// It changes nothing.
     Refused(Refusal),
@@ -19,7 +19,7 @@ pub enum Verdict {
 pub enum Refusal {
     #[error("the run has no such task")]
     TaskUnknown,
-    #[error("the attempt is unknown to its run; another one may take its place")]
+    #[error("the attempt is unknown to its run; another attempt may replace it")]
     AttemptUnknown,
     #[error("the attempt is no longer the task's active one")]
     StaleAttempt,
@@ -39,7 +39,7 @@ pub enum Refusal {
     Version(u64),
     #[error("the version of data is {0}")]
     VersionIs(MaterializationState),
-    #[error("the version of data stands at version {0}")]
+    #[error("the version of data is at version {0}")]
     DataVersion(u64),
     #[error("it is not due")]
     NotDue,

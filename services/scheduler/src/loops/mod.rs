@@ -1,7 +1,5 @@
-//! What goes on beside the calls.
+//! Background work that the mesh repeats.
 
-mod limits;
-mod sweeps;
-
-pub(crate) use limits::LimitsFollower;
-pub(crate) use sweeps::{SWEEP_BUS_EVERY, SWEEP_LEDGER_EVERY, sweep_bus, sweep_ledger};
+pub(crate) mod follow_limits;
+pub(crate) mod sweep_bus;
+pub(crate) mod sweep_ledger;

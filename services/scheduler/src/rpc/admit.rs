@@ -1,4 +1,4 @@
-//! Admit: what is ready goes out, claims come in.
+//! Admit: the stream on which a dispatcher receives ready tasks and returns claims.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -18,11 +18,9 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Status, Streaming};
 
 use super::Scheduler;
-use crate::core::Verdict;
-use crate::route;
+use super::support::verdicts::{self, refuse_claim};
 use crate::shards::{
-    Applied, Claim, Command, CommandOutcome, DispatcherStream, DispatcherStreamId, Enqueued,
-    RunEvent, event_id,
+    Claim, Command, DispatcherStream, DispatcherStreamId, Enqueued, RunEvent, event_id,
 };
 use crate::wire;
 
@@ -31,12 +29,12 @@ const CLAIMS_MAX: usize = 256;
 pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<pb::AdmitResponse, Status>> + Send>>;
 
 pub(super) fn admit(scheduler: Scheduler, requests: Streaming<pb::AdmitRequest>) -> Answers {
-    let (outbox, message) = mpsc::unbounded_channel();
-    tokio::spawn(listen(scheduler, requests, outbox));
-    Box::pin(UnboundedReceiverStream::new(message).map(Ok))
+    let (outbox, messages) = mpsc::unbounded_channel();
+    tokio::spawn(read_stream(scheduler, requests, outbox));
+    Box::pin(UnboundedReceiverStream::new(messages).map(Ok))
 }
 
-async fn listen(
+async fn read_stream(
     scheduler: Scheduler,
     mut requests: Streaming<pb::AdmitRequest>,
     outbox: mpsc::UnboundedSender<pb::AdmitResponse>,
@@ -59,7 +57,7 @@ async fn listen(
                 }
             }
             Some(DispatcherMessage::Claims(batch)) => {
-                // Batches are judged side by side: the next need not wait for this one's disk.
+                // In its own task, so that the next batch need not wait for this flush.
                 let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
                 tokio::spawn(async move {
                     let results = claim(&scheduler, stream, batch).await;
@@ -82,7 +80,7 @@ async fn listen(
     scheduler.shards.close_stream(stream);
 }
 
-/// Each claim goes to the shard of its run; the answer waits for all of them.
+/// Submits each claim to the shard of its run and answers when all of them are judged.
 async fn claim(
     scheduler: &Scheduler,
     stream: DispatcherStreamId,
@@ -96,33 +94,32 @@ async fn claim(
                 .entry(command.run_id().shard())
                 .or_default()
                 .push((index, command)),
-            Ok(_) => refused.push(refuse(
+            Ok(_) => refused.push(refuse_claim(
                 index,
                 Reason::MessageTooLarge,
                 "a batch holds at most 256 claims",
             )),
-            Err((reason, why)) => refused.push(refuse(index, reason, &why)),
+            Err((reason, why)) => refused.push(refuse_claim(index, reason, &why)),
         }
     }
     let judged = by_shard.into_iter().map(|(shard, claims)| async move {
         let (indexes, commands): (Vec<usize>, Vec<Command>) = claims.into_iter().unzip();
-        let done = scheduler.shards.submit(shard, commands).await;
-        (indexes, done)
+        (indexes, scheduler.shards.submit(shard, commands).await)
     });
-    for (indexes, done) in futures::future::join_all(judged).await {
-        match done {
-            Ok(done) => refused.extend(
+    for (indexes, result) in futures::future::join_all(judged).await {
+        match result {
+            Ok(applied) => refused.extend(
                 indexes
                     .into_iter()
-                    .zip(done)
-                    .filter_map(|(index, done)| verdict(index, done)),
+                    .zip(applied)
+                    .filter_map(|(index, applied)| verdicts::refused_claim(index, applied)),
             ),
             Err(error) => {
-                let message = route::submit_error(&error);
+                let error = verdicts::submit_error(&error);
                 refused.extend(
                     indexes
                         .into_iter()
-                        .map(|index| refuse(index, message.reason(), &message.to_string())),
+                        .map(|index| refuse_claim(index, error.reason(), &error.to_string())),
                 );
             }
         }
@@ -133,7 +130,8 @@ async fn claim(
     }
 }
 
-/// Nobody waits for an answer: what does not count, or is lost, the next snapshot shows as waiting still.
+/// Records which attempts the push queue accepted. There is no answer: an attempt whose report is lost
+/// appears in the next snapshot as not accepted.
 async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::EnqueuedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
@@ -153,20 +151,20 @@ async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::
             .or_default()
             .push(Command::Enqueued(Arc::new(enqueued)));
     }
-    let message = by_shard
+    let submissions = by_shard
         .into_iter()
         .map(|(shard, commands)| scheduler.shards.submit(shard, commands));
-    for error in futures::future::join_all(message)
+    for error in futures::future::join_all(submissions)
         .await
         .into_iter()
         .filter_map(Result::err)
     {
-        tracing::debug!(%error, "what a queue took could not be noted");
+        tracing::debug!(%error, "failed to record what the push queue accepted");
     }
 }
 
-/// What a worker gave back was interrupted before it began; what no envelope can be made for has failed. Nobody waits for an
-/// answer: what is lost is free again when nobody starts it in time.
+/// Records attempts that a worker returned before it began them, and attempts for which no envelope can be
+/// made. There is no answer: an attempt whose report is lost expires when no worker starts it.
 async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
@@ -199,15 +197,15 @@ async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
             .or_default()
             .push(Command::Event(Arc::new(event)));
     }
-    let message = by_shard
+    let submissions = by_shard
         .into_iter()
         .map(|(shard, commands)| scheduler.shards.submit(shard, commands));
-    for error in futures::future::join_all(message)
+    for error in futures::future::join_all(submissions)
         .await
         .into_iter()
         .filter_map(Result::err)
     {
-        tracing::debug!(%error, "what a worker gave back could not be noted");
+        tracing::debug!(%error, "failed to record returned attempts");
     }
 }
 
@@ -222,35 +220,4 @@ fn command(stream: DispatcherStreamId, claim: &pb::Claim) -> Result<Command, (Re
         event_id: event_id(),
         claim: claim.clone(),
     })))
-}
-
-fn verdict(index: usize, done: Applied) -> Option<pb::RefusedClaim> {
-    match done.outcome {
-        CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
-        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
-            Some(refuse(index, route::reason(&refusal), &refusal.to_string()))
-        }
-        CommandOutcome::StaleAdmission => Some(refuse(
-            index,
-            Reason::NotHolder,
-            "another dispatcher admits for this tenant now",
-        )),
-        CommandOutcome::SetAside => Some(refuse(index, Reason::InvalidState, route::SET_ASIDE)),
-        CommandOutcome::RunUnknown => {
-            Some(refuse(index, Reason::RunNotFound, "the run is not known"))
-        }
-        other => Some(refuse(
-            index,
-            Reason::Internal,
-            &format!("the shard answered {other:?}"),
-        )),
-    }
-}
-
-fn refuse(index: usize, reason: Reason, message: &str) -> pb::RefusedClaim {
-    pb::RefusedClaim {
-        index: index as u32,
-        reason: reason.into(),
-        message: message.to_owned(),
-    }
 }

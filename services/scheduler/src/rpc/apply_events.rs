@@ -1,4 +1,4 @@
-//! ApplyEvents: what other instances were asked for, judged by the holder of the shard.
+//! ApplyEvents: commands that other instances forwarded to the holder of their shard.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use servo_proto::v1::event::Body;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use super::{Scheduler, answer};
+use super::Scheduler;
+use super::support::{errors, verdicts};
 use crate::forward::EVENTS_PER_CALL_MAX;
-use crate::route;
 use crate::shards::{Applied, Command, NewPlan, NewRun, RunEvent};
 use crate::wire;
 
@@ -29,11 +29,11 @@ pub(super) async fn apply_events(
         ));
     }
     let mut commands: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
-    // They are of many callers: what is wrong with one is its own affair.
+    // The events belong to several callers, so a faulty one is refused alone.
     let mut events: Vec<(usize, pb::AppliedEvent)> = Vec::new();
     let mut records = request.events.into_iter().enumerate().peekable();
     while let Some((index, record)) = records.next() {
-        // A request's plan stands behind it and is appended with it.
+        // The plan follows its request and is appended with it.
         let plan = records
             .next_if(|(_, next)| is_plan(next))
             .map(|(_, plan)| plan);
@@ -58,7 +58,7 @@ pub(super) async fn apply_events(
     })
 }
 
-/// Asks of one shard, each with its place among all.
+/// Submits the commands of one shard, each with its index in the request.
 async fn judge(
     scheduler: &Scheduler,
     shard: i16,
@@ -66,25 +66,25 @@ async fn judge(
 ) -> Vec<(usize, pb::AppliedEvent)> {
     let (places, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
     let applied: Vec<pb::AppliedEvent> = match scheduler.shards.submit(shard, commands).await {
-        Ok(done) => done
+        Ok(applied) => applied
             .iter()
-            .map(|done| with_run(done, route::applied(done)))
+            .map(|applied| with_run(applied, verdicts::applied_event(applied)))
             .collect(),
-        Err(why) => vec![refused(&route::submit_error(&why)); places.len()],
+        Err(why) => vec![refused(&verdicts::submit_error(&why)); places.len()],
     };
     places.into_iter().zip(applied).collect()
 }
 
-/// Whoever asked need not read the run.
-fn with_run(done: &Applied, applied: pb::AppliedEvent) -> pb::AppliedEvent {
+/// Adds the run, so that the caller need not read it.
+fn with_run(applied: &Applied, event: pb::AppliedEvent) -> pb::AppliedEvent {
     pb::AppliedEvent {
-        run: done.run.as_ref().map(wire::standing),
-        ..applied
+        run: applied.run.as_ref().map(wire::run_standing),
+        ..event
     }
 }
 
 fn refused(error: &Error) -> pb::AppliedEvent {
-    route::refused(error.reason(), &error.to_string())
+    verdicts::refused_event(error.reason(), &error.to_string())
 }
 
 fn is_plan(record: &pb::EventRecord) -> bool {
@@ -92,7 +92,7 @@ fn is_plan(record: &pb::EventRecord) -> bool {
     matches!(body, Some(Body::PlanCreated(_)))
 }
 
-/// What is wrong with one event.
+/// Why an event is refused.
 enum Fault {
     Field(&'static str, String),
     Other(Error),
@@ -169,7 +169,7 @@ async fn command(
         }))),
         _ => Err(Fault::new(
             "event.body",
-            "is of a type that is not passed on between schedulers",
+            "is of a type that is not forwarded between schedulers",
         )),
     }
 }
@@ -177,14 +177,15 @@ async fn command(
 async fn new_plan(scheduler: &Scheduler, record: pb::EventRecord) -> Result<NewPlan, Fault> {
     let event_id = event_id(&record)?;
     let Some(Body::PlanCreated(created)) = record.event.and_then(|event| event.body) else {
-        return Err(Fault::new("event.body", "is no plan"));
+        return Err(Fault::new("event.body", "is not a plan"));
     };
     let plan_id: Digest = created
         .plan_id
         .parse()
         .map_err(|error| Fault::new("event.plan_id", error))?;
-    let loops = scheduler.store.loops();
+    let loops = scheduler.reads.store.loops();
     let plan = scheduler
+        .reads
         .plans
         .find(
             loops,
@@ -194,7 +195,7 @@ async fn new_plan(scheduler: &Scheduler, record: pb::EventRecord) -> Result<NewP
         )
         .await;
     let plan = plan
-        .map_err(|error| Fault::Other(answer::store(error)))?
+        .map_err(|error| Fault::Other(errors::store(error)))?
         .ok_or_else(|| {
             let message = format!("plan {plan_id} is not stored");
             Fault::Other(Error::new(Reason::PlanNotFound, message))
@@ -210,6 +211,6 @@ fn event_id(record: &pb::EventRecord) -> Result<Uuid, Fault> {
     let id: Ulid = record
         .event_id
         .parse()
-        .map_err(|_| Fault::new("event_id", "is no ULID"))?;
+        .map_err(|_| Fault::new("event_id", "is not a ULID"))?;
     Ok(Uuid::from_u128(id.into()))
 }

@@ -1,4 +1,4 @@
-//! CancelRuns: many runs at once, on behalf of Servo itself.
+//! CancelRuns: cancels many runs on behalf of Servo itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use servo_model::RunId;
 use servo_model::idempotency::IdempotencyKey;
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_store::query;
-use uuid::Uuid;
 
-use super::{Scheduler, answer};
-use crate::route::refused;
+use super::Scheduler;
+use super::support::errors;
+use super::support::verdicts::refused_event;
 use crate::shards::{Command, RunEvent, event_id};
+use crate::store::runs::{self, RunAddress};
 
 const RUNS_MAX: usize = 256;
-/// How often runs are tried again that others changed meanwhile.
+/// How often a cancel is retried for runs that changed concurrently.
 const RACES_MAX: usize = 5;
 
 pub(super) async fn cancel_runs(
@@ -31,7 +31,7 @@ pub(super) async fn cancel_runs(
         ));
     }
     let unknown = || {
-        refused(
+        refused_event(
             Reason::RunNotFound,
             "there is no such run in this tenant and workspace",
         )
@@ -41,18 +41,20 @@ pub(super) async fn cancel_runs(
     for _ in 0..RACES_MAX {
         let by_shard = events(scheduler, &request, &left).await?;
         let submitted = by_shard.into_iter().map(|(shard, commands)| async move {
-            let (places, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
-            (places, scheduler.route.submit(shard, commands).await)
+            let (indexes, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
+            (indexes, scheduler.route.submit(shard, commands).await)
         });
         left.clear();
-        for (places, answers) in futures::future::join_all(submitted).await {
+        for (indexes, answers) in futures::future::join_all(submitted).await {
             let answers = match answers {
                 Ok(answers) => answers.into_iter().map(|answer| answer.applied).collect(),
-                Err(error) => vec![refused(error.reason(), &error.to_string()); places.len()],
+                Err(error) => {
+                    vec![refused_event(error.reason(), &error.to_string()); indexes.len()]
+                }
             };
-            for (place, applied) in places.into_iter().zip(answers) {
-                left.extend((applied.refusal() == Reason::VersionConflict).then_some(place));
-                results[place] = applied;
+            for (index, applied) in indexes.into_iter().zip(answers) {
+                left.extend((applied.refusal() == Reason::VersionConflict).then_some(index));
+                results[index] = applied;
             }
         }
         if left.is_empty() {
@@ -62,51 +64,35 @@ pub(super) async fn cancel_runs(
     Ok(pb::CancelRunsResponse { results })
 }
 
-/// The cancels of these places, by shard. A run that is not found has none.
+/// The cancel commands of these entries, by shard. A run that does not exist has none.
 async fn events(
     scheduler: &Scheduler,
     request: &pb::CancelRunsRequest,
-    places: &[usize],
+    indexes: &[usize],
 ) -> Result<BTreeMap<i16, Vec<(usize, Command)>>, Error> {
-    let targets: Vec<(usize, &pb::RunTarget, RunId)> = places
+    let targets: Vec<(usize, &pb::RunTarget, RunId)> = indexes
         .iter()
-        .filter_map(|place| {
+        .filter_map(|index| {
             Some((
-                *place,
-                &request.runs[*place],
-                request.runs[*place].run_id.parse().ok()?,
+                *index,
+                &request.runs[*index],
+                request.runs[*index].run_id.parse().ok()?,
             ))
         })
         .collect();
-    let ids = targets
+    let addresses: Vec<RunAddress<'_>> = targets
         .iter()
-        .map(|(_, _, id)| Uuid::from_bytes(*id.as_bytes()));
-    let select = query(include_str!("../store/run_versions.sql"))
-        .bind(
-            targets
-                .iter()
-                .map(|(_, target, _)| target.tenant.as_str())
-                .collect::<Vec<_>>(),
-        )
-        .bind(
-            targets
-                .iter()
-                .map(|(_, target, _)| target.workspace.as_str())
-                .collect::<Vec<_>>(),
-        )
-        .bind(ids.collect::<Vec<_>>());
-    let rows: Vec<(i64, i64)> = scheduler
-        .store
-        .loops()
-        .all(select)
+        .map(|(_, target, id)| (target.tenant.as_str(), target.workspace.as_str(), *id))
+        .collect();
+    let rows = runs::list_versions(scheduler.reads.store.loops(), &addresses)
         .await
-        .map_err(answer::store)?;
+        .map_err(errors::store)?;
     let mut by_shard: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
     for (nth, version) in rows {
         let target = usize::try_from(nth - 1)
             .ok()
             .and_then(|nth| targets.get(nth));
-        let Some((place, target, run_id)) = target else {
+        let Some((index, target, run_id)) = target else {
             continue;
         };
         let version = u64::try_from(version).unwrap_or(0) + 1;
@@ -114,7 +100,7 @@ async fn events(
         by_shard
             .entry(run_id.shard())
             .or_default()
-            .push((*place, event));
+            .push((*index, event));
     }
     Ok(by_shard)
 }

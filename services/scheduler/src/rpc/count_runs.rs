@@ -1,50 +1,36 @@
 //! CountRuns: what a tenant uses of its limits on runs.
 
 use servo_mesh::Error;
-use servo_model::TenantId;
 use servo_proto::v1 as pb;
-use servo_store::{StoreError, TenantTx, query};
 
-use super::{Scheduler, answer};
-use crate::shards::all_shards;
+use super::Scheduler;
+use super::support::{errors, parse};
+use crate::store::limits::{self, TenantRuns};
 
-/// Runs of a day that are counted. Who has more has very many, and nobody waits for the exact number.
+/// How many runs of a day are counted. The exact number above this is not needed.
 const TODAY_MAX: i64 = 1_000_000;
 
 pub(super) async fn count_runs(
     scheduler: &Scheduler,
     request: pb::CountRunsRequest,
 ) -> Result<pb::CountRunsResponse, Error> {
-    let tenant = answer::tenant(&request.tenant)?;
+    let tenant = parse::tenant(&request.tenant)?;
     let mut tx = scheduler
+        .reads
         .store
         .requests()
         .begin(tenant.as_str())
         .await
-        .map_err(answer::store)?;
-    let counted = count(&mut tx, &tenant, TODAY_MAX)
+        .map_err(errors::store)?;
+    let TenantRuns { in_use, backfills } = limits::count_tenant_runs(&mut tx, &tenant, TODAY_MAX)
         .await
-        .map_err(answer::store)?;
-    tx.commit().await.map_err(answer::store)?;
-    Ok(counted)
-}
-
-async fn count(
-    tx: &mut TenantTx,
-    tenant: &TenantId,
-    today_max: i64,
-) -> Result<pb::CountRunsResponse, StoreError> {
-    let count = query(include_str!("../store/count_runs.sql"))
-        .bind(tenant.as_str())
-        .bind(all_shards())
-        .bind(today_max);
-    let (under_way, waiting, today, backfills): (i64, i64, i64, i64) = tx.one(count).await?;
-    let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+        .map_err(errors::store)?;
+    tx.commit().await.map_err(errors::store)?;
     Ok(pb::CountRunsResponse {
-        under_way: number(under_way),
-        waiting: number(waiting),
-        today: number(today),
-        backfills: number(backfills),
+        under_way: in_use.concurrent,
+        waiting: in_use.queued,
+        today: in_use.today,
+        backfills,
     })
 }
 
@@ -53,11 +39,12 @@ mod tests {
     use servo_local::TestDatabase;
     use servo_model::Service;
     use servo_model::states::RunState;
-    use servo_store::{DatabaseConfig, Store};
+    use servo_store::{DatabaseConfig, Store, query};
 
     use super::*;
+    use crate::store::shards::all_shards;
 
-    /// A run of this tenant and workspace, with this key, accepted so many days ago.
+    /// Tenant, workspace, run key, state, and how many days ago the run was accepted.
     type Run = (&'static str, &'static str, &'static str, RunState, i32);
 
     const RUNS: [Run; 8] = [
@@ -92,41 +79,44 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn open_runs_and_those_of_today_are_counted_for_one_tenant() {
+    async fn open_runs_and_runs_of_today_are_counted_per_tenant() {
         let database = TestDatabase::create().await.unwrap();
         let store = store_with_runs(&database).await;
         let counted = async |tenant: &str, today_max| {
             let mut tx = store.requests().begin(tenant).await.unwrap();
-            let message = count(&mut tx, &tenant.parse().unwrap(), today_max)
+            let runs = limits::count_tenant_runs(&mut tx, &tenant.parse().unwrap(), today_max)
                 .await
                 .unwrap();
             [
-                message.under_way,
-                message.waiting,
-                message.today,
-                message.backfills,
+                runs.in_use.concurrent,
+                runs.in_use.queued,
+                runs.in_use.today,
+                runs.backfills,
             ]
         };
         assert_eq!(counted("acme", TODAY_MAX).await, [3, 2, 5, 1]);
         assert_eq!(
             counted("acme", 4).await,
             [3, 2, 4, 1],
-            "a day with very many is not counted to its end"
+            "a day with very many runs is not counted to its end"
         );
         assert_eq!(counted("beta", TODAY_MAX).await, [1, 0, 1, 0]);
         assert_eq!(counted("nobody", TODAY_MAX).await, [0; 4]);
     }
 
     #[tokio::test]
-    async fn however_long_the_history_is_today_is_found_by_its_beginning() {
+    async fn runs_of_today_are_read_by_an_index_range() {
         let database = TestDatabase::create().await.unwrap();
         let store = store_with_runs(&database).await;
         let mut tx = store.requests().begin("acme").await.unwrap();
-        // So few rows would be read as they come.
+        // Postgres would scan so few rows.
         tx.execute(query("SET LOCAL enable_seqscan = off"))
             .await
             .unwrap();
-        let explain = query(concat!("EXPLAIN ", include_str!("../store/count_runs.sql")));
+        let explain = query(concat!(
+            "EXPLAIN ",
+            include_str!("../store/count_tenant_runs.sql")
+        ));
         let explain = explain.bind("acme").bind(all_shards()).bind(TODAY_MAX);
         let lines: Vec<(String,)> = tx.all(explain).await.unwrap();
         let by_age = |line: &str| line.contains("Index Cond") && line.contains("created_at >=");

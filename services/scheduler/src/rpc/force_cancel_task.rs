@@ -6,13 +6,16 @@ use servo_mesh::{Caller, Error, Reason};
 use servo_model::{AttemptId, RunId, TaskRef};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_store::{Timestamp, query};
-use uuid::Uuid;
+use servo_store::Timestamp;
 
-use super::{Scheduler, answer, get_run, repeats, tasks};
+use super::support::{errors, parse, request_ids};
+use super::{Scheduler, get_task};
 use crate::core::{Plan, TaskRow, Time, force_from};
+use crate::reads::{runs, tasks};
 use crate::shards::{Command, RunEvent, event_id};
-use crate::wire::{self, TaskRecord};
+use crate::store::heartbeats;
+use crate::store::tasks::TaskRecord;
+use crate::wire;
 
 const RACES_MAX: usize = 5;
 
@@ -21,9 +24,9 @@ pub(super) async fn force_cancel_task(
     caller: &Caller,
     request: pb::ForceCancelTaskRequest,
 ) -> Result<pb::ForceCancelTaskResponse, Error> {
-    answer::request_id(&request.request_id)?;
-    answer::comment(&request.comment)?;
-    let run_id = answer::run_id(&request.run_id)?;
+    parse::request_id(&request.request_id)?;
+    parse::comment(&request.comment)?;
+    let run_id = parse::run_id(&request.run_id)?;
     let actor = pb::Actor {
         principal: caller.principal.clone(),
         comment: request.comment.clone(),
@@ -31,11 +34,13 @@ pub(super) async fn force_cancel_task(
     for _ in 0..RACES_MAX {
         let target = Target::find(scheduler, &request).await?;
         let scope = (request.tenant.as_str(), request.workspace.as_str());
-        let message = |body: &Body| target.is_recorded_by(body, &request);
+        let is_same = |body: &Body| target.is_recorded_by(body, &request);
         if let Some(accepted_event_id) =
-            repeats::first(scheduler, scope, &request.request_id, message).await?
+            request_ids::find_first(scheduler, scope, &request.request_id, is_same).await?
         {
-            let task = tasks::get_task(scheduler, get_task(&request)).await?.task;
+            let task = get_task::get_task(scheduler, get_task_request(&request))
+                .await?
+                .task;
             return Ok(pb::ForceCancelTaskResponse {
                 task,
                 accepted_event_id,
@@ -45,34 +50,36 @@ pub(super) async fn force_cancel_task(
             return repeated(scheduler, &request).await;
         }
         let attempt_id = target.active(&request)?;
-        let beat = quiet_since(scheduler, &target, &attempt_id).await?;
+        let beat = check_silent(scheduler, &target, &attempt_id).await?;
         let event = target.event(&request, run_id, attempt_id, beat, actor.clone());
         let applied = match scheduler.route.submit_one(Command::Event(event)).await {
             Ok(submitted) => submitted.applied,
-            // A repeat of this very call was faster.
+            // A concurrent repeat of this call was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => continue,
             Err(error) => return Err(error),
         };
         match (applied.acceptance(), applied.refusal()) {
             (pb::Acceptance::Folded, _) => {
-                let task = tasks::get_task(scheduler, get_task(&request)).await?.task;
+                let task = get_task::get_task(scheduler, get_task_request(&request))
+                    .await?
+                    .task;
                 return Ok(pb::ForceCancelTaskResponse {
                     task,
                     accepted_event_id: applied.event_id,
                 });
             }
-            // Something happened meanwhile: look again.
+            // The run changed concurrently: read it again.
             (_, Reason::VersionConflict | Reason::StaleAttempt | Reason::InvalidState) => {}
             (_, reason) => return Err(Error::new(reason, applied.message)),
         }
     }
     Err(Error::new(
         Reason::VersionConflict,
-        "others keep changing this run; read it and try again",
+        "the run keeps changing concurrently; read it and try again",
     ))
 }
 
-/// The task as it stands.
+/// The task and its run.
 struct Target {
     version: u64,
     plan: Arc<Plan>,
@@ -85,21 +92,23 @@ impl Target {
         scheduler: &Scheduler,
         request: &pb::ForceCancelTaskRequest,
     ) -> Result<Target, Error> {
-        let missing = || answer::task_not_found(&request.run_id, &request.task_id);
+        let missing = || errors::task_not_found(&request.run_id, &request.task_id);
         let mut tx = scheduler
+            .reads
             .store
             .requests()
             .begin(&request.tenant)
             .await
-            .map_err(answer::store)?;
-        let run = get_run::row(&mut tx, &request.workspace, &request.run_id).await?;
-        let plan = get_run::plan(scheduler, &request.tenant, &request.workspace, &run).await?;
+            .map_err(errors::store)?;
+        let run = runs::find_record(&mut tx, &request.workspace, &request.run_id).await?;
+        let plan =
+            runs::find_plan(&scheduler.reads, &request.tenant, &request.workspace, &run).await?;
         let plan = plan.ok_or_else(missing)?;
         let (task_ref, row): (TaskRef, TaskRecord) =
             tasks::find(&mut tx, &run, &plan, &request.task_id)
                 .await?
                 .ok_or_else(missing)?;
-        tx.commit().await.map_err(answer::store)?;
+        tx.commit().await.map_err(errors::store)?;
         let task_row = row.task.task_row().ok_or_else(missing)?;
         Ok(Target {
             version: u64::try_from(run.version).unwrap_or(0),
@@ -109,17 +118,17 @@ impl Target {
         })
     }
 
-    /// Whether an event records this very order.
+    /// Whether an event records this request.
     fn is_recorded_by(&self, body: &Body, request: &pb::ForceCancelTaskRequest) -> bool {
-        let Body::TaskForceCancelled(message) = body else {
+        let Body::TaskForceCancelled(event) = body else {
             return false;
         };
-        let comment = message
+        let comment = event
             .requested_by
             .as_ref()
             .map_or("", |actor| actor.comment.as_str());
-        message.run_id == request.run_id
-            && message.task.map(wire::task_ref_from_proto) == Some(self.task_ref)
+        event.run_id == request.run_id
+            && event.task.map(wire::task_ref_from_proto) == Some(self.task_ref)
             && comment == request.comment
     }
 
@@ -131,7 +140,7 @@ impl Target {
         active.ok_or_else(|| {
             let state = self.task_row.state;
             let message = format!(
-                "task {} is {state}; only a task with an active attempt is ended by force",
+                "task {} is {state}; only a task with an active attempt can be ended by force",
                 request.task_id
             );
             Error::new(Reason::InvalidState, message).with("state", state.name())
@@ -159,34 +168,29 @@ impl Target {
             tenant: request.tenant.clone(),
             run_id,
             event_id: event_id(),
-            idempotency_key: repeats::key(&request.request_id, &run_id, version),
+            idempotency_key: request_ids::event_key(&request.request_id, &run_id, version),
             body,
             trace: None,
         })
     }
 }
 
-/// The last beat, if there was one; refused while the attempt still beats.
-async fn quiet_since(
+/// Returns the last heartbeat. Fails while the attempt still sends heartbeats.
+async fn check_silent(
     scheduler: &Scheduler,
     target: &Target,
     attempt_id: &AttemptId,
 ) -> Result<Option<Time>, Error> {
-    let select = query(include_str!("../store/sign_of_life.sql"))
-        .bind(Uuid::from_bytes(*attempt_id.as_bytes()));
-    let rows: Vec<(Option<Timestamp>, Timestamp)> = scheduler
-        .store
-        .loops()
-        .all(select)
-        .await
-        .map_err(answer::store)?;
     let unknown = || {
         Error::new(
             Reason::NotReady,
-            "the store did not say when the attempt beat last",
+            "the store did not return the attempt's last heartbeat",
         )
     };
-    let (beat, now) = rows.into_iter().next().ok_or_else(unknown)?;
+    let (beat, now) = heartbeats::last_and_now(scheduler.reads.store.loops(), *attempt_id)
+        .await
+        .map_err(errors::store)?
+        .ok_or_else(unknown)?;
     let beat = beat.map(Timestamp::unix_us);
     let until = force_from(
         &target.task_row,
@@ -198,13 +202,13 @@ async fn quiet_since(
     }
     let seconds = (until - now.unix_us()).div_euclid(1_000_000) + 1;
     let message = format!(
-        "the task's worker gave a sign of life not long ago; cancel the run the usual way, or try again in {seconds} s"
+        "the task's worker sent a heartbeat recently; cancel the run instead, or try again in {seconds} s"
     );
     let wait = std::time::Duration::from_secs(seconds.unsigned_abs());
     Err(Error::new(Reason::HeartbeatRecent, message).retry_after(wait))
 }
 
-fn get_task(request: &pb::ForceCancelTaskRequest) -> pb::GetTaskRequest {
+fn get_task_request(request: &pb::ForceCancelTaskRequest) -> pb::GetTaskRequest {
     pb::GetTaskRequest {
         tenant: request.tenant.clone(),
         workspace: request.workspace.clone(),
@@ -214,12 +218,12 @@ fn get_task(request: &pb::ForceCancelTaskRequest) -> pb::GetTaskRequest {
     }
 }
 
-/// It had been ended already, by the event that its history names.
+/// The answer for a task that was force cancelled before.
 async fn repeated(
     scheduler: &Scheduler,
     request: &pb::ForceCancelTaskRequest,
 ) -> Result<pb::ForceCancelTaskResponse, Error> {
-    let found = tasks::get_task(scheduler, get_task(request)).await?;
+    let found = get_task::get_task(scheduler, get_task_request(request)).await?;
     let accepted_event_id = found
         .history
         .last()

@@ -1,46 +1,28 @@
-//! ListCheckResults: what checks found, newest first.
+//! ListCheckResults: check results, newest first.
 
 use prost::Message as _;
-use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::{AttemptId, Operation, RunId};
 use servo_proto::v1 as pb;
-use servo_store::{TenantTx, Timestamp, query};
 use uuid::Uuid;
 
-use super::check_filter::{Narrowed, Wanted};
-use super::task_names::TaskNames;
-use super::{Scheduler, answer};
+use super::Scheduler;
+use super::support::{errors, pages};
+use crate::reads::check_filter::CheckFilter;
+use crate::reads::filter_terms::NEWEST;
+use crate::reads::{Reads, TaskNames};
+use crate::store::checks::{self, CheckCursor, ListedCheck};
 use crate::wire;
 
-/// How many rows are looked at for a page whose filter most of them do not fit.
-const LOOKED_AT_MAX: usize = 2_000;
-/// Later than every result: the year 9999.
-const NEWEST: i64 = 253_370_764_800_000_000;
-
-/// Attempt, place among its checks, asset, partition, ordinal, item, recorded, result; run and plan.
-type Row = (
-    Uuid,
-    i16,
-    String,
-    String,
-    i32,
-    i32,
-    Timestamp,
-    Vec<u8>,
-    Uuid,
-    Option<Vec<u8>>,
-);
-
-/// Where a page ends.
-type Place = (i64, Uuid, i16);
+/// How many rows a page examines when its filter excludes most of them.
+const EXAMINED_MAX: usize = 2_000;
 
 pub(super) async fn list_check_results(
     scheduler: &Scheduler,
     request: pb::ListCheckResultsRequest,
 ) -> Result<pb::ListCheckResultsResponse, Error> {
-    let wanted = Wanted::parse(&request.filter)?;
-    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    let filter = CheckFilter::parse(&request.filter)?;
+    let size = pages::size(request.page_size)?;
     let list = [
         "check results",
         &request.tenant,
@@ -49,103 +31,79 @@ pub(super) async fn list_check_results(
     ];
     let before = match scheduler.tokens.read(&list, &request.page_token)? {
         None => (NEWEST, Uuid::max(), i16::MAX),
-        Some(cursor) => place(&cursor)?,
+        Some(cursor) => parse_cursor(&cursor)?,
     };
-    let looked_at = if wanted.is_all() { size } else { LOOKED_AT_MAX };
-    let mut tx = scheduler
+    let examined = if filter.is_all() { size } else { EXAMINED_MAX };
+    let reads = &scheduler.reads;
+    let scope = (request.tenant.as_str(), request.workspace.as_str());
+    let mut tx = reads
         .store
         .requests()
         .begin(&request.tenant)
         .await
-        .map_err(answer::store)?;
-    let rows = rows(&mut tx, &request, &wanted, before, looked_at + 1).await?;
-    tx.commit().await.map_err(answer::store)?;
+        .map_err(errors::store)?;
+    let rows = checks::list(&mut tx, scope, filter.index(), before, examined + 1)
+        .await
+        .map_err(errors::store)?;
+    tx.commit().await.map_err(errors::store)?;
     let (mut results, mut last, mut names) = (Vec::new(), None, TaskNames::default());
-    for row in rows.iter().take(looked_at) {
+    for row in rows.iter().take(examined) {
         if results.len() == size {
             break;
         }
-        last = Some(place_of(row));
-        let record = show(
-            scheduler,
-            (&request.tenant, &request.workspace),
-            row,
-            &mut names,
-        )
-        .await?;
-        results.extend(Some(record).filter(|record| wanted.fits(record)));
+        last = Some(cursor_of(row));
+        let record = to_proto(reads, scope, row, &mut names).await?;
+        results.extend(Some(record).filter(|record| filter.matches(record)));
     }
-    let next = last.filter(|last| Some(last) != rows.last().map(place_of).as_ref());
-    let next = next.map(|(at, attempt, place)| format!("{at}.{attempt}.{place}"));
+    let next = last.filter(|last| Some(last) != rows.last().map(cursor_of).as_ref());
+    let next = next.map(|(at, attempt, index)| format!("{at}.{attempt}.{index}"));
     Ok(pb::ListCheckResultsResponse {
         results,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
 }
 
-/// By the narrowest index that the filter allows.
-async fn rows(
-    tx: &mut TenantTx,
-    request: &pb::ListCheckResultsRequest,
-    wanted: &Wanted,
-    (at, attempt, place): Place,
-    count: usize,
-) -> Result<Vec<Row>, Error> {
-    let narrowed = wanted.narrowed();
-    let statement = match &narrowed {
-        Narrowed::Run(_) => include_str!("../store/list_checks_of_run.sql"),
-        Narrowed::Asset(_) => include_str!("../store/list_checks_of_asset.sql"),
-        Narrowed::Failed => include_str!("../store/list_failed_checks.sql"),
-        Narrowed::Not => include_str!("../store/list_checks.sql"),
-    };
-    let select = query(statement)
-        .bind(&request.tenant)
-        .bind(&request.workspace)
-        .bind(Timestamp::from_unix_us(at))
-        .bind(attempt)
-        .bind(place)
-        .bind(count as i64);
-    let select = match narrowed {
-        Narrowed::Run(run) => select.bind(Uuid::from_bytes(*run.as_bytes())),
-        Narrowed::Asset(asset) => select.bind(asset.to_owned()),
-        Narrowed::Failed | Narrowed::Not => select,
-    };
-    tx.all(select).await.map_err(answer::store)
-}
-
-async fn show(
-    scheduler: &Scheduler,
+async fn to_proto(
+    reads: &Reads,
     scope: (&str, &str),
-    row: &Row,
+    row: &ListedCheck,
     names: &mut TaskNames,
 ) -> Result<pb::CheckRecord, Error> {
-    let (attempt, _, asset_key, partition_key, ordinal, item, recorded_at, result, run, plan) = row;
-    let result = pb::CheckResult::decode(result.as_slice())
+    let result = pb::CheckResult::decode(row.result.as_slice())
         .map_err(|_| Error::new(Reason::Internal, "a stored result cannot be read"))?;
     let task = names
-        .find(scheduler, scope, plan.as_deref(), (*ordinal, *item))
+        .find(
+            reads,
+            scope,
+            row.plan_id.as_deref(),
+            (row.ordinal, row.item),
+        )
         .await?;
-    // A task that only checks looks at what others made; which version that was, it does not say.
-    let made = task
+    // A task that only checks reads the version of another attempt, and the result does not name it.
+    let checks_own_version = task
         .as_ref()
         .is_none_or(|task| task.operation() != Operation::Check);
-    let attempt_id = AttemptId::from_bytes(*attempt.as_bytes()).to_string();
+    let attempt_id = AttemptId::from_bytes(*row.attempt_id.as_bytes()).to_string();
     Ok(pb::CheckRecord {
         result: Some(result),
-        asset_key: asset_key.clone(),
-        partition_key: partition_key.clone(),
-        materialization_id: if made { attempt_id } else { String::new() },
-        run_id: RunId::from_bytes(*run.as_bytes()).to_string(),
+        asset_key: row.asset_key.clone(),
+        partition_key: row.partition_key.clone(),
+        materialization_id: if checks_own_version {
+            attempt_id
+        } else {
+            String::new()
+        },
+        run_id: RunId::from_bytes(*row.run_id.as_bytes()).to_string(),
         task_id: task.map_or_else(String::new, |task| task.id().to_string()),
-        record_time: Some(wire::timestamp(recorded_at.unix_us())),
+        record_time: Some(wire::timestamp(row.recorded_at.unix_us())),
     })
 }
 
-fn place_of(row: &Row) -> Place {
-    (row.6.unix_us(), row.0, row.1)
+fn cursor_of(row: &ListedCheck) -> CheckCursor {
+    (row.recorded_at.unix_us(), row.attempt_id, row.place)
 }
 
-fn place(text: &str) -> Result<Place, Error> {
+fn parse_cursor(text: &str) -> Result<CheckCursor, Error> {
     let mut parts = text.splitn(3, '.');
     let mut read = || {
         Some((
@@ -154,8 +112,5 @@ fn place(text: &str) -> Result<Place, Error> {
             parts.next()?.parse().ok()?,
         ))
     };
-    read().ok_or_else(|| {
-        let message = "page_token is not one that ListCheckResults gave; begin anew";
-        Error::new(Reason::InvalidPageToken, message)
-    })
+    read().ok_or_else(|| errors::bad_page_token("ListCheckResults"))
 }

@@ -1,27 +1,29 @@
-//! ListPartitions: what is known of each partition of an asset. Which partitions there are, and what they are made from,
-//! the planner knows.
+//! ListPartitions: the partitions of an asset. The planner knows which partitions exist and whether they
+//! are stale; the scheduler adds the facts of its rows.
 
-use servo_mesh::paging::page_size;
 use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
 use servo_proto::v1 as pb;
 use tonic::Status;
 
-use super::partition_filter::Wanted;
-use super::show_partitions::{Named, show};
-use super::{Scheduler, answer, live_partitions, wait};
+use super::Scheduler;
+use super::support::{pages, wait};
+use crate::reads::live_partitions;
+use crate::reads::partition_filter::PartitionFilter;
+use crate::reads::partitions::{self, NamedPartition};
 
-/// How many pages are looked at for one that holds something, when a filter leaves out most.
-const PAGES_LOOKED_AT_MAX: usize = 20;
+/// How many pages of the planner are read for one that is not empty, when the filter excludes most
+/// partitions.
+const PAGES_READ_MAX: usize = 20;
 
 pub(super) async fn list_partitions(
     scheduler: &Scheduler,
     request: pb::ListPartitionsRequest,
 ) -> Result<pb::ListPartitionsResponse, Status> {
-    let wanted = Wanted::parse(&request.filter)?;
+    let filter = PartitionFilter::parse(&request.filter)?;
     let asset = asset_key(&request.namespace, &request.name)?;
     wait::for_event(scheduler, &request.wait_for_event_id).await?;
-    let size = page_size(request.page_size, answer::PAGE_DEFAULT, answer::PAGE_MAX)?;
+    let size = pages::size(request.page_size)?;
     let list = [
         "partitions",
         &request.tenant,
@@ -34,31 +36,38 @@ pub(super) async fn list_partitions(
         .read(&list, &request.page_token)?
         .unwrap_or_default();
     let scope = (request.tenant.as_str(), request.workspace.as_str());
-    let live = live_partitions::find(scheduler, scope.0, scope.1).await?;
-    let mut partitions = Vec::new();
-    for _ in 0..PAGES_LOOKED_AT_MAX {
-        let page = named(scheduler, &request, &asset, &wanted, size, token).await?;
+    let live = live_partitions::find(&scheduler.reads, scope.0, scope.1).await?;
+    let mut listed = Vec::new();
+    for _ in 0..PAGES_READ_MAX {
+        let page = expand(scheduler, &request, &asset, &filter, size, token).await?;
         token = page.next_page_token;
         let mut staleness = page.staleness.into_iter();
-        let named = page.partition_keys.into_iter().map(|partition_key| Named {
-            asset_key: asset.clone(),
-            partition_key,
-            staleness: staleness.next().unwrap_or_default(),
-        });
-        let shown = show(scheduler, scope, &live, named.collect()).await?;
-        partitions.extend(shown.into_iter().filter(|partition| wanted.fits(partition)));
-        if token.is_empty() || !partitions.is_empty() {
+        let named = page
+            .partition_keys
+            .into_iter()
+            .map(|partition_key| NamedPartition {
+                asset_key: asset.clone(),
+                partition_key,
+                staleness: staleness.next().unwrap_or_default(),
+            });
+        let shown = partitions::show(&scheduler.reads, scope, &live, named.collect()).await?;
+        listed.extend(
+            shown
+                .into_iter()
+                .filter(|partition| filter.matches(partition)),
+        );
+        if token.is_empty() || !listed.is_empty() {
             break;
         }
     }
     let next = Some(token).filter(|token| !token.is_empty());
     Ok(pb::ListPartitionsResponse {
-        partitions,
+        partitions: listed,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
     })
 }
 
-/// A key that is none names no asset.
+/// A malformed key names an asset that cannot exist.
 pub(super) fn asset_key(namespace: &str, name: &str) -> Result<String, Error> {
     let key = AssetKey::new(namespace, name);
     Ok(key
@@ -66,7 +75,7 @@ pub(super) fn asset_key(namespace: &str, name: &str) -> Result<String, Error> {
         .canonical())
 }
 
-/// A workspace where nothing is deployed has no asset either.
+/// Maps the planner's errors; a workspace without a deployment has no assets.
 pub(super) fn asset_not_found(status: Status) -> Status {
     match servo_mesh::error::reason_of(&status) {
         Some(Reason::SelectionInvalid | Reason::DeploymentNotFound) => {
@@ -76,22 +85,22 @@ pub(super) fn asset_not_found(status: Status) -> Status {
     }
 }
 
-/// A page of keys, with what makes each of them stale. A key that the filter names is looked up alone.
-async fn named(
+/// Reads a page of partition keys with their staleness. A key that the filter names is looked up alone.
+async fn expand(
     scheduler: &Scheduler,
     request: &pb::ListPartitionsRequest,
     asset: &str,
-    wanted: &Wanted,
+    filter: &PartitionFilter,
     size: usize,
     page_token: String,
 ) -> Result<pb::ExpandPartitionsResponse, Status> {
-    let partitions = match wanted.key().filter(|key| !key.is_empty()) {
+    let partitions = match filter.key().filter(|key| !key.is_empty()) {
         Some(key) => pb::partition_selection::Partitions::Keys(pb::PartitionKeys {
             keys: vec![key.to_owned()],
         }),
         None => pb::partition_selection::Partitions::All(true),
     };
-    let expand = pb::ExpandPartitionsRequest {
+    let expansion = pb::ExpandPartitionsRequest {
         tenant: request.tenant.clone(),
         workspace: request.workspace.clone(),
         selection: vec![asset.to_owned()],
@@ -104,9 +113,9 @@ async fn named(
         with_staleness: true,
         ..Default::default()
     };
-    let answer = scheduler.planner.clone().expand_partitions(expand).await;
+    let answer = scheduler.planner.clone().expand_partitions(expansion).await;
     match answer.map(tonic::Response::into_inner) {
-        // It may be gone; that is no fault of the question.
+        // The named partition may no longer exist, which is not an error of the request.
         Err(status) if is_out_of_range(&status) => Ok(pb::ExpandPartitionsResponse::default()),
         answer => answer.map_err(asset_not_found),
     }

@@ -1,44 +1,38 @@
-//! `servo.v1.SchedulerService`, one file per method or family of methods.
+//! `servo.v1.SchedulerService`: one file per method, and what several methods need in [`support`].
 
 mod admit;
-mod answer;
 mod apply_events;
+mod cancel_run;
 mod cancel_runs;
-mod check_filter;
-mod control;
 mod count_runs;
 mod explain;
 mod force_cancel_task;
-mod generations;
+mod get_partition_summary;
 mod get_run;
+mod get_task;
 mod hear_run;
 mod list_check_results;
 mod list_events;
 mod list_materializations;
 mod list_partitions;
+mod list_poison_messages;
+mod list_projections;
 mod list_run_key_conflicts;
 mod list_runs;
-mod live_partitions;
-mod materialization_filter;
-mod partition_filter;
-mod partition_summary;
-mod poison_messages;
-mod projections;
-mod repeats;
+mod list_stale_partitions;
+mod list_tasks;
+mod pause_run;
+mod replay_message;
 mod report_attempts;
 mod resolve_quarantine;
+mod resume_run;
 mod retry_run;
-mod run_filter;
-mod run_limit;
-mod show_partitions;
-mod start;
-mod story;
-mod task_names;
-mod tasks;
+mod support;
 mod trigger_run;
 mod verify_projection;
-mod wait;
 mod watch_run;
+
+pub(crate) use support::routing::Route;
 
 use std::sync::Arc;
 
@@ -49,24 +43,21 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
-use servo_store::Store;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::core::{Limits, RunLimits};
 use crate::plan_batcher::PlanBatcher;
-use crate::plans::Plans;
-use crate::route::Route;
+use crate::reads::Reads;
 use crate::run_ids::RunIds;
 use crate::run_lookup::RunLookup;
 use crate::shards::Shards;
 
-/// What it does not override answers UNIMPLEMENTED. Cheap to clone.
+/// The service. Methods that it does not override answer UNIMPLEMENTED. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Scheduler {
-    pub(crate) store: Store,
+    pub(crate) reads: Reads,
     pub(crate) shards: Shards,
-    pub(crate) plans: Plans,
     pub(crate) plan_batcher: PlanBatcher,
     pub(crate) planner: PlannerServiceClient<Peer>,
     pub(crate) run_lookup: RunLookup,
@@ -78,7 +69,7 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// What holds for a tenant's runs; nothing while it is not known.
+    /// The limits of a tenant; `None` until the quota service has sent them.
     fn limits_of(&self, tenant: &TenantId) -> Option<Arc<RunLimits>> {
         let limits = self.limits.borrow();
         limits.known.then(|| limits.of(tenant).clone())
@@ -120,7 +111,7 @@ impl SchedulerService for Scheduler {
         request: Request<pb::GetTaskRequest>,
     ) -> Result<Response<pb::GetTaskResponse>, Status> {
         Ok(Response::new(
-            tasks::get_task(self, request.into_inner()).await?,
+            get_task::get_task(self, request.into_inner()).await?,
         ))
     }
 
@@ -129,7 +120,7 @@ impl SchedulerService for Scheduler {
         request: Request<pb::ListTasksRequest>,
     ) -> Result<Response<pb::ListTasksResponse>, Status> {
         Ok(Response::new(
-            tasks::list_tasks(self, request.into_inner()).await?,
+            list_tasks::list_tasks(self, request.into_inner()).await?,
         ))
     }
 
@@ -138,20 +129,9 @@ impl SchedulerService for Scheduler {
         request: Request<pb::CancelRunRequest>,
     ) -> Result<Response<pb::CancelRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let request = request.into_inner();
-        let order = control::Order::new(
-            control::RunAction::Cancel,
-            &request.request_id,
-            &request.run_id,
-            request.expected_version,
-            &request.comment,
-        )?;
-        let (run, accepted_event_id) =
-            control::control(self, &caller, &request.tenant, &request.workspace, order).await?;
-        Ok(Response::new(pb::CancelRunResponse {
-            run: Some(run),
-            accepted_event_id,
-        }))
+        Ok(Response::new(
+            cancel_run::cancel_run(self, &caller, request.into_inner()).await?,
+        ))
     }
 
     async fn pause_run(
@@ -159,20 +139,9 @@ impl SchedulerService for Scheduler {
         request: Request<pb::PauseRunRequest>,
     ) -> Result<Response<pb::PauseRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let request = request.into_inner();
-        let order = control::Order::new(
-            control::RunAction::Pause,
-            &request.request_id,
-            &request.run_id,
-            request.expected_version,
-            &request.comment,
-        )?;
-        let (run, accepted_event_id) =
-            control::control(self, &caller, &request.tenant, &request.workspace, order).await?;
-        Ok(Response::new(pb::PauseRunResponse {
-            run: Some(run),
-            accepted_event_id,
-        }))
+        Ok(Response::new(
+            pause_run::pause_run(self, &caller, request.into_inner()).await?,
+        ))
     }
 
     async fn resume_run(
@@ -180,20 +149,9 @@ impl SchedulerService for Scheduler {
         request: Request<pb::ResumeRunRequest>,
     ) -> Result<Response<pb::ResumeRunResponse>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        let request = request.into_inner();
-        let order = control::Order::new(
-            control::RunAction::Resume,
-            &request.request_id,
-            &request.run_id,
-            request.expected_version,
-            &request.comment,
-        )?;
-        let (run, accepted_event_id) =
-            control::control(self, &caller, &request.tenant, &request.workspace, order).await?;
-        Ok(Response::new(pb::ResumeRunResponse {
-            run: Some(run),
-            accepted_event_id,
-        }))
+        Ok(Response::new(
+            resume_run::resume_run(self, &caller, request.into_inner()).await?,
+        ))
     }
 
     async fn explain(
@@ -217,7 +175,7 @@ impl SchedulerService for Scheduler {
     async fn hear_run(
         &self,
         request: Request<pb::HearRunRequest>,
-    ) -> Result<Response<hear_run::Rings>, Status> {
+    ) -> Result<Response<hear_run::Notifications>, Status> {
         Ok(Response::new(hear_run::hear_run(self, request.get_ref())?))
     }
 
@@ -235,7 +193,7 @@ impl SchedulerService for Scheduler {
         request: Request<pb::ListProjectionsRequest>,
     ) -> Result<Response<pb::ListProjectionsResponse>, Status> {
         Ok(Response::new(
-            projections::list_projections(self, request.into_inner()).await?,
+            list_projections::list_projections(self, request.into_inner()).await?,
         ))
     }
 
@@ -244,7 +202,7 @@ impl SchedulerService for Scheduler {
         request: Request<pb::ListPoisonMessagesRequest>,
     ) -> Result<Response<pb::ListPoisonMessagesResponse>, Status> {
         Ok(Response::new(
-            poison_messages::list_poison_messages(self, request.into_inner()).await?,
+            list_poison_messages::list_poison_messages(self, request.into_inner()).await?,
         ))
     }
 
@@ -253,7 +211,7 @@ impl SchedulerService for Scheduler {
         request: Request<pb::ReplayMessageRequest>,
     ) -> Result<Response<pb::ReplayMessageResponse>, Status> {
         Ok(Response::new(
-            poison_messages::replay_message(self.store.loops(), request.into_inner()).await?,
+            replay_message::replay_message(self.reads.store.loops(), request.into_inner()).await?,
         ))
     }
 
@@ -301,7 +259,7 @@ impl SchedulerService for Scheduler {
         request: Request<pb::GetPartitionSummaryRequest>,
     ) -> Result<Response<pb::GetPartitionSummaryResponse>, Status> {
         Ok(Response::new(
-            partition_summary::get_partition_summary(self, request.into_inner()).await?,
+            get_partition_summary::get_partition_summary(self, request.into_inner()).await?,
         ))
     }
 
@@ -310,7 +268,7 @@ impl SchedulerService for Scheduler {
         request: Request<pb::ListStalePartitionsRequest>,
     ) -> Result<Response<pb::ListStalePartitionsResponse>, Status> {
         Ok(Response::new(
-            partition_summary::list_stale_partitions(self, request.into_inner()).await?,
+            list_stale_partitions::list_stale_partitions(self, request.into_inner()).await?,
         ))
     }
 

@@ -13,9 +13,8 @@ use ulid::Ulid;
 use uuid::Uuid;
 
 use super::Scheduler;
-use crate::core::Verdict;
-use crate::route;
-use crate::shards::{Applied, Command, CommandOutcome, RunEvent};
+use super::support::verdicts::{self, refused_attempt};
+use crate::shards::{Command, RunEvent};
 
 const REPORTS_MAX: usize = 256;
 
@@ -48,8 +47,8 @@ pub(super) async fn report_attempts(
         let (indexes, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
         (indexes, scheduler.shards.submit(shard, commands).await)
     });
-    let lost = || refused(Reason::Internal, "the shard gave no answer");
-    let mut verdicts: Vec<pb::AttemptVerdict> = judged
+    let lost = || refused_attempt(Reason::Internal, "the lane did not answer");
+    let mut answers: Vec<pb::AttemptVerdict> = judged
         .into_iter()
         .map(|command| command.map_or_else(|refusal| refusal, |_| lost()))
         .collect();
@@ -58,24 +57,24 @@ pub(super) async fn report_attempts(
             Ok(done) => indexes
                 .into_iter()
                 .zip(done)
-                .for_each(|(index, done)| verdicts[index] = verdict(done)),
+                .for_each(|(index, applied)| answers[index] = verdicts::attempt_verdict(applied)),
             Err(error) => {
-                let message = route::submit_error(&error);
+                let error = verdicts::submit_error(&error);
                 indexes.into_iter().for_each(|index| {
-                    verdicts[index] = refused(message.reason(), &message.to_string())
+                    answers[index] = refused_attempt(error.reason(), &error.to_string())
                 });
             }
         }
     }
-    Ok(pb::ReportAttemptsResponse { verdicts })
+    Ok(pb::ReportAttemptsResponse { verdicts: answers })
 }
 
 fn command(report: pb::AttemptReport) -> Result<Command, Box<pb::AttemptVerdict>> {
-    let bad = |what: &str| Box::new(refused(Reason::InvalidField, what));
+    let bad = |what: &str| Box::new(refused_attempt(Reason::InvalidField, what));
     let event_id: Ulid = report
         .event_id
         .parse()
-        .map_err(|_| bad("event_id is no ULID"))?;
+        .map_err(|_| bad("event_id is not a ULID"))?;
     let attempt = |text: &str| {
         text.parse::<AttemptId>()
             .map_err(|_| bad("attempt_id is malformed"))
@@ -99,37 +98,4 @@ fn command(report: pb::AttemptReport) -> Result<Command, Box<pb::AttemptVerdict>
         body,
         trace: report.trace,
     })))
-}
-
-fn verdict(done: Applied) -> pb::AttemptVerdict {
-    let accepted = |acceptance: pb::Acceptance| pb::AttemptVerdict {
-        acceptance: acceptance.into(),
-        event_id: crate::wire::ulid(done.event_id),
-        ..Default::default()
-    };
-    match done.outcome {
-        CommandOutcome::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
-        CommandOutcome::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
-        CommandOutcome::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
-        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
-            refused(route::reason(&refusal), &refusal.to_string())
-        }
-        CommandOutcome::RunUnknown => {
-            refused(Reason::AttemptUnknown, "the attempt's run is not known")
-        }
-        // Who hears this records it: a rebuild that can fold the run will find the outcome.
-        CommandOutcome::SetAside => refused(Reason::NotReady, route::SET_ASIDE),
-        CommandOutcome::Invalid(why) => refused(Reason::InvalidField, &why),
-        CommandOutcome::TooLarge(why) => refused(Reason::MessageTooLarge, &why),
-        other => refused(Reason::Internal, &format!("the shard answered {other:?}")),
-    }
-}
-
-fn refused(reason: Reason, message: &str) -> pb::AttemptVerdict {
-    pb::AttemptVerdict {
-        acceptance: pb::Acceptance::Refused.into(),
-        refusal: reason.into(),
-        message: message.to_owned(),
-        event_id: String::new(),
-    }
 }

@@ -1,4 +1,4 @@
-//! ResolveQuarantine: whether readers get a version that its checks put in doubt.
+//! ResolveQuarantine: approves or rejects a materialization whose checks failed.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use servo_model::states::MaterializationState;
 use servo_model::{AttemptId, RunId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_store::query;
-use uuid::Uuid;
 
-use super::list_materializations::{Row, show};
-use super::task_names::TaskNames;
-use super::{Scheduler, answer};
+use super::Scheduler;
+use super::support::{errors, parse};
+use crate::reads::{TaskNames, materializations};
 use crate::shards::{Command, RunEvent, event_id};
+use crate::store::materializations as store;
+use crate::store::materializations::ListedMaterialization;
 use crate::wire;
 
 const RACES_MAX: usize = 5;
@@ -24,15 +24,15 @@ pub(super) async fn resolve_quarantine(
     caller: &Caller,
     request: pb::ResolveQuarantineRequest,
 ) -> Result<pb::ResolveQuarantineResponse, Error> {
-    answer::request_id(&request.request_id)?;
-    answer::comment(&request.comment)?;
+    parse::request_id(&request.request_id)?;
+    parse::comment(&request.comment)?;
     let decided = match request.decision() {
         pb::QuarantineDecision::Approve => MaterializationState::Promoted,
         pb::QuarantineDecision::Reject => MaterializationState::Rejected,
         pb::QuarantineDecision::Unspecified => {
             return Err(Error::bad_field(
                 "decision",
-                "is not given; say APPROVE or REJECT",
+                "is missing; use APPROVE or REJECT",
             ));
         }
     };
@@ -57,7 +57,7 @@ pub(super) async fn resolve_quarantine(
             .await?
             .applied;
         match (applied.acceptance(), applied.refusal()) {
-            // What it became is read like every repeat reads it; so is what others decided meanwhile.
+            // The next iteration reads the result, or the decision of a concurrent call.
             (pb::Acceptance::Folded | pb::Acceptance::Duplicate, _)
             | (_, Reason::VersionConflict | Reason::InvalidState) => {}
             (_, reason) => return Err(Error::new(reason, applied.message)),
@@ -65,20 +65,20 @@ pub(super) async fn resolve_quarantine(
     }
     Err(Error::new(
         Reason::VersionConflict,
-        "others keep changing this version; read it and try again",
+        "the version keeps changing concurrently; read it and try again",
     ))
 }
 
 fn not_found(request: &pb::ResolveQuarantineRequest) -> Error {
     let id = &request.materialization_id;
     let message = format!(
-        "there is no version {id} in this workspace; ListMaterializations names those there are"
+        "there is no version {id} in this workspace; ListMaterializations lists the versions"
     );
     Error::new(Reason::MaterializationNotFound, message).with("materialization_id", id)
 }
 
-/// The version as it stands.
-struct Target(Row);
+/// The stored version.
+struct Target(ListedMaterialization);
 
 impl Target {
     async fn find(
@@ -86,45 +86,42 @@ impl Target {
         request: &pb::ResolveQuarantineRequest,
         id: AttemptId,
     ) -> Result<Target, Error> {
-        let select = query(include_str!("../store/materialization.sql"))
-            .bind(&request.tenant)
-            .bind(&request.workspace)
-            .bind(Uuid::from_bytes(*id.as_bytes()));
         let mut tx = scheduler
+            .reads
             .store
             .requests()
             .begin(&request.tenant)
             .await
-            .map_err(answer::store)?;
-        let rows: Vec<Row> = tx.all(select).await.map_err(answer::store)?;
-        tx.commit().await.map_err(answer::store)?;
-        rows.into_iter()
-            .next()
-            .map(Target)
-            .ok_or_else(|| not_found(request))
+            .map_err(errors::store)?;
+        let scope = (request.tenant.as_str(), request.workspace.as_str());
+        let row = store::find(&mut tx, scope, id)
+            .await
+            .map_err(errors::store)?;
+        tx.commit().await.map_err(errors::store)?;
+        row.map(Target).ok_or_else(|| not_found(request))
     }
 
     /// Counts changes, from 1.
     fn version(&self) -> u64 {
-        u64::try_from(self.0.5).unwrap_or(0) + 1
+        u64::try_from(self.0.version).unwrap_or(0) + 1
     }
 
     fn is_resolved_as(&self, decided: MaterializationState) -> bool {
-        self.0.13.is_some() && self.0.4 == decided.code()
+        self.0.resolved_event.is_some() && self.0.state == decided.code()
     }
 
     fn check(&self, request: &pb::ResolveQuarantineRequest) -> Result<(), Error> {
         let id = &request.materialization_id;
-        let state = MaterializationState::from_code(self.0.4);
+        let state = MaterializationState::from_code(self.0.state);
         if state != Some(MaterializationState::Quarantined) {
             let state = state.map_or("unknown", MaterializationState::name);
             let message =
-                format!("version {id} is {state}; only a QUARANTINED one is decided about");
+                format!("version {id} is {state}; only a QUARANTINED version can be resolved");
             return Err(Error::new(Reason::InvalidState, message).with("state", state));
         }
         if request.expected_version != 0 && request.expected_version != self.version() {
             let message = format!(
-                "expected_version is {}, but version {id} stands at {}; read it and decide again",
+                "expected_version is {}, but version {id} is at {}; read it and decide again",
                 request.expected_version,
                 self.version()
             );
@@ -140,13 +137,14 @@ impl Target {
         id: AttemptId,
         actor: pb::Actor,
     ) -> Arc<RunEvent> {
-        let run_id = RunId::from_bytes(self.0.9.into_bytes());
+        let run_id = RunId::from_bytes(self.0.run_id.into_bytes());
         let version = self.version() + 1;
-        let output: pb::Output = prost::Message::decode(self.0.8.as_slice()).unwrap_or_default();
+        let output: pb::Output =
+            prost::Message::decode(self.0.output.as_slice()).unwrap_or_default();
         let body = Body::QuarantineResolved(pb::QuarantineResolved {
             run_id: run_id.to_string(),
             materialization_id: id.to_string(),
-            asset_key: self.0.1.clone(),
+            asset_key: self.0.asset_key.clone(),
             partition_key: output.partition_key,
             decision: request.decision,
             version,
@@ -170,10 +168,11 @@ impl Target {
         request: &pb::ResolveQuarantineRequest,
     ) -> Result<pb::ResolveQuarantineResponse, Error> {
         let scope = (request.tenant.as_str(), request.workspace.as_str());
-        let version = show(scheduler, scope, &self.0, &mut TaskNames::default()).await?;
+        let names = &mut TaskNames::default();
+        let version = materializations::to_proto(&scheduler.reads, scope, &self.0, names).await?;
         Ok(pb::ResolveQuarantineResponse {
             materialization: Some(version),
-            accepted_event_id: self.0.13.map(wire::ulid).unwrap_or_default(),
+            accepted_event_id: self.0.resolved_event.map(wire::ulid).unwrap_or_default(),
         })
     }
 }

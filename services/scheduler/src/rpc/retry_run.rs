@@ -1,4 +1,4 @@
-//! RetryRun: the next generation of a run that has ended, with what is to be repeated of it.
+//! RetryRun: starts the next generation of a run that has ended, with the tasks that are repeated.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -9,19 +9,23 @@ use servo_model::states::{Machine, MaterializationState};
 use servo_model::{AttemptId, TaskKey};
 use servo_proto::v1 as pb;
 use servo_proto::v1::partition_selection::Partitions;
-use servo_store::{LoopStore, query};
+use servo_store::LoopStore;
 use uuid::Uuid;
 
-use super::start::{Call, Start, Started, start};
-use super::{Scheduler, answer, generations, get_run, tasks};
+use super::Scheduler;
+use super::support::start_run::{Call, RunStart, Started, start_run};
+use super::support::{errors, generations, parse};
 use crate::core::{Plan, RetryScope, TaskRow, repeated};
 use crate::plans::Plans;
-use crate::run_lookup::RunQuery;
-use crate::store::{ExistingRun, StoredTask, tasks_of};
+use crate::reads::{runs, tasks};
+use crate::run_lookup::{ExistingRun, RunQuery};
+use crate::store::materializations;
+use crate::store::tasks as store;
+use crate::store::tasks::StoredTask;
 
 const RACES_MAX: usize = 5;
 
-/// Which part of a run is repeated, by what the caller names.
+/// Which part of a run is repeated, by task ids.
 pub(super) enum Scope {
     Failed,
     From(Vec<String>),
@@ -34,7 +38,8 @@ pub(super) async fn retry_run(
     request: pb::RetryRunRequest,
 ) -> Result<pb::RetryRunResponse, Error> {
     if request.request_id.is_empty() {
-        let message = "request_id is empty; choose one, so that a repeated call is no second run";
+        let message =
+            "request_id is empty; choose one, so that a repeated call does not start a second run";
         return Err(Error::new(Reason::RequestIdRequired, message));
     }
     let scope = scope(&request)?;
@@ -42,12 +47,12 @@ pub(super) async fn retry_run(
     for _ in 0..RACES_MAX {
         let found = scheduler
             .run_lookup
-            .find(wanted(&call, &request.run_id)?)
+            .find(query(&call, &request.run_id)?)
             .await?;
         if let Some(run) = found.by_request {
             call.check_repeat(&run.requested)?;
-            let stored = get_run::find(
-                scheduler,
+            let stored = runs::find(
+                &scheduler.reads,
                 &request.tenant,
                 &request.workspace,
                 &run.requested.run_id,
@@ -61,7 +66,7 @@ pub(super) async fn retry_run(
         }
         let parent = found
             .by_id
-            .ok_or_else(|| answer::run_not_found(&request.run_id))?;
+            .ok_or_else(|| errors::run_not_found(&request.run_id))?;
         let next = repeat(
             scheduler,
             &call,
@@ -70,7 +75,7 @@ pub(super) async fn retry_run(
             request.use_current_deployment,
         )
         .await?;
-        if let Started::Run { run, event_id } = start(scheduler, &call, next).await? {
+        if let Started::Run { run, event_id } = start_run(scheduler, &call, next).await? {
             return Ok(pb::RetryRunResponse {
                 run: Some(*run),
                 accepted_event_id: event_id,
@@ -79,7 +84,7 @@ pub(super) async fn retry_run(
     }
     Err(Error::new(
         Reason::VersionConflict,
-        "others keep repeating this run; read it and try again",
+        "the run keeps being repeated concurrently; read it and try again",
     ))
 }
 
@@ -89,13 +94,13 @@ fn call(caller: &Caller, request: &pb::RetryRunRequest) -> Result<Call, Error> {
         request.use_current_deployment.to_string(),
     );
     let tasks = request.task_ids.join(",");
-    let said = ["RetryRun", &request.run_id, &scope, &tasks, &current];
+    let content = ["RetryRun", &request.run_id, &scope, &tasks, &current];
     Call::new(
         caller,
         (&request.tenant, &request.workspace),
         &request.request_id,
         &request.comment,
-        &said,
+        &content,
     )
 }
 
@@ -103,7 +108,7 @@ fn scope(request: &pb::RetryRunRequest) -> Result<Scope, Error> {
     let unknown = |_| {
         Error::bad_field(
             "scope",
-            format!("{} is no scope; leave it out for FAILED", request.scope),
+            format!("{} is not a scope; leave it out for FAILED", request.scope),
         )
     };
     let scope = pb::RetryScope::try_from(request.scope).map_err(unknown)?;
@@ -122,11 +127,11 @@ fn scope(request: &pb::RetryRunRequest) -> Result<Scope, Error> {
     }
 }
 
-fn wanted(call: &Call, run_id: &str) -> Result<RunQuery, Error> {
+fn query(call: &Call, run_id: &str) -> Result<RunQuery, Error> {
     Ok(RunQuery {
         tenant: call.tenant.to_string(),
         workspace: call.workspace.to_string(),
-        run_id: answer::run_id(run_id)?,
+        run_id: parse::run_id(run_id)?,
         request_id: Some(call.request_id.clone()),
     })
 }
@@ -137,7 +142,7 @@ async fn repeat(
     parent: ExistingRun,
     scope: &Scope,
     use_current_deployment: bool,
-) -> Result<Start, Error> {
+) -> Result<RunStart, Error> {
     check_ended(&parent)?;
     let spec = parent.requested.spec.clone().unwrap_or_default();
     let deployment_id = if use_current_deployment {
@@ -155,7 +160,7 @@ async fn repeat(
     let retry_of = parent.run_id.to_string();
     let newest = generations::newest(scheduler, call, parent).await?;
     check_ended(&newest)?;
-    Ok(Start {
+    Ok(RunStart {
         key: generations::next(&newest)?,
         fingerprint,
         spec,
@@ -170,14 +175,14 @@ fn check_ended(run: &ExistingRun) -> Result<(), Error> {
     }
     let (run_id, state) = (run.run_id, run.state);
     let message = format!(
-        "run {run_id} is {state}; only what has ended is repeated: wait, or cancel it first"
+        "run {run_id} is {state}; only an ended run can be repeated: wait, or cancel it first"
     );
     Err(Error::new(Reason::InvalidState, message)
         .with("state", state.name())
         .with("run_id", run_id.to_string()))
 }
 
-/// What to plan for a repeat of `parent`: the tasks that run again, and the outputs that stand for the others.
+/// The order for a repeat of `parent`: the tasks that run again, and the outputs that are reused.
 pub(super) async fn order(
     scheduler: &Scheduler,
     call: &Call,
@@ -191,14 +196,14 @@ pub(super) async fn order(
     };
     let Some(plan_id) = parent.plan_id.filter(|_| !matches!(scope, Scope::All)) else {
         return match scope {
-            Scope::From(names) => Err(answer::task_not_found(
+            Scope::From(names) => Err(errors::task_not_found(
                 &parent.requested.run_id,
                 &names.join(", "),
             )),
             Scope::Failed | Scope::All => Ok(whole),
         };
     };
-    let loops = scheduler.store.loops();
+    let loops = scheduler.reads.store.loops();
     let stored = Plans::read(
         loops,
         call.tenant.as_str(),
@@ -207,15 +212,16 @@ pub(super) async fn order(
     )
     .await;
     let gone = || Error::new(Reason::PlanNotFound, "the run's plan is no longer stored");
-    let stored = stored.map_err(answer::store)?.ok_or_else(gone)?;
+    let stored = stored.map_err(errors::store)?.ok_or_else(gone)?;
     let plan = scheduler
+        .reads
         .plans
-        .learn(&stored)
+        .get_or_insert(&stored)
         .map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
-    let rows = tasks_of(loops, &[parent.run_number])
+    let rows = store::list_of_runs(loops, &[parent.run_number])
         .await
-        .map_err(answer::store)?;
-    let ended = Ended::new(&rows, &approved(loops, &rows).await?);
+        .map_err(errors::store)?;
+    let ended = EndedTasks::new(&rows, &approved(loops, &rows).await?);
     let again = repeated(
         &plan,
         |ordinal| ended.succeeded.contains_key(&ordinal),
@@ -246,29 +252,28 @@ pub(super) async fn order(
     })
 }
 
-/// The attempts whose outputs were withheld and that somebody approved since.
+/// The attempts whose quarantined outputs were approved since.
 async fn approved(loops: &LoopStore, rows: &[StoredTask]) -> Result<HashSet<AttemptId>, Error> {
     let task_rows = rows.iter().filter_map(StoredTask::task_row);
-    let withheld =
-        task_rows.filter(|task_row| task_row.resolution() == Some(EdgeResolution::Withheld));
-    let attempts = withheld.filter_map(|task_row| task_row.attempt_id);
-    let attempts: Vec<Uuid> = attempts
+    let withheld = task_rows.filter(|row| row.resolution() == Some(EdgeResolution::Withheld));
+    let attempts: Vec<Uuid> = withheld
+        .filter_map(|row| row.attempt_id)
         .map(|id| Uuid::from_bytes(*id.as_bytes()))
         .collect();
     if attempts.is_empty() {
         return Ok(HashSet::new());
     }
-    let select = query(include_str!("../store/resolvable.sql")).bind(attempts);
-    let rows: Vec<(Uuid, i16, i64)> = loops.all(select).await.map_err(answer::store)?;
-    let promoted = rows
+    let resolvable = materializations::find_resolvable(loops, attempts)
+        .await
+        .map_err(errors::store)?;
+    Ok(resolvable
         .into_iter()
-        .filter(|(_, state, _)| *state == MaterializationState::Promoted.code());
-    Ok(promoted
-        .map(|(attempt, ..)| AttemptId::from_bytes(attempt.into_bytes()))
+        .filter(|(_, version)| version.state == MaterializationState::Promoted)
+        .map(|(attempt, _)| attempt)
         .collect())
 }
 
-/// The partitions that the first plan had, by name: which are the newest, or in some condition, changes with time.
+/// Names the partitions of the first plan, because a selection such as "latest" changes with time.
 fn as_planned(spec: pb::RunSpec, plan: &pb::Plan) -> pb::RunSpec {
     let changes = |selection: &pb::PartitionSelection| {
         selection.only != 0 || matches!(selection.partitions, Some(Partitions::Latest(_)))
@@ -301,17 +306,17 @@ fn as_planned(spec: pb::RunSpec, plan: &pb::Plan) -> pb::RunSpec {
     }
 }
 
-/// How a run's tasks ended.
-struct Ended {
-    /// What left something to read, by ordinal, with the attempt; a task whose children did the work has none.
+/// How the tasks of a run ended.
+struct EndedTasks {
+    /// The tasks whose output can be read, by ordinal, with the attempt that wrote it.
     succeeded: BTreeMap<u32, Option<AttemptId>>,
-    /// How many children each mapped task had.
-    children: HashMap<i32, i64>,
+    /// How many mapped tasks each mapped parent had.
+    mapped: HashMap<i32, i64>,
 }
 
-impl Ended {
-    /// What was withheld counts once it is among `approved`.
-    fn new(rows: &[StoredTask], approved: &HashSet<AttemptId>) -> Ended {
+impl EndedTasks {
+    /// A quarantined output counts only if its attempt is in `approved`.
+    fn new(rows: &[StoredTask], approved: &HashSet<AttemptId>) -> EndedTasks {
         let is_readable = |task_row: &TaskRow| match task_row.resolution() {
             Some(EdgeResolution::Success) => true,
             Some(EdgeResolution::Withheld) => {
@@ -319,13 +324,13 @@ impl Ended {
             }
             _ => false,
         };
-        let mut ended = Ended {
+        let mut ended = EndedTasks {
             succeeded: BTreeMap::new(),
-            children: HashMap::new(),
+            mapped: HashMap::new(),
         };
         for row in rows {
             match row.task_ref().map_index {
-                Some(_) => *ended.children.entry(row.ordinal).or_default() += 1,
+                Some(_) => *ended.mapped.entry(row.ordinal).or_default() += 1,
                 None => {
                     let task_row = row.task_row().filter(is_readable);
                     ended.succeeded.extend(
@@ -341,16 +346,16 @@ impl Ended {
         let Scope::From(names) = scope else {
             return Ok(RetryScope::Failed);
         };
-        let children: Vec<(i32, i64)> = self
-            .children
+        let mapped: Vec<(i32, i64)> = self
+            .mapped
             .iter()
             .map(|(parent, count)| (*parent, *count))
             .collect();
         let ordinal = |name: &String| {
-            let task_ref = tasks::slot_of(plan, &children, name);
+            let task_ref = tasks::task_ref_of(plan, &mapped, name);
             task_ref
                 .map(|task_ref| task_ref.ordinal)
-                .ok_or_else(|| answer::task_not_found(&parent.requested.run_id, name))
+                .ok_or_else(|| errors::task_not_found(&parent.requested.run_id, name))
         };
         Ok(RetryScope::From(
             names
@@ -416,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_withheld_output_stands_for_its_task_only_once_it_is_approved() {
+    fn a_quarantined_output_is_reused_only_once_it_is_approved() {
         let rows = [
             row(
                 0,
@@ -427,14 +432,17 @@ mod tests {
             row(2, TaskState::Skipped, TransitionReason::UpstreamQuarantined),
         ];
         let kept = |approved: HashSet<AttemptId>| -> Vec<u32> {
-            Ended::new(&rows, &approved).succeeded.into_keys().collect()
+            EndedTasks::new(&rows, &approved)
+                .succeeded
+                .into_keys()
+                .collect()
         };
         assert_eq!(kept(HashSet::new()), [0]);
         assert_eq!(kept([AttemptId::from_bytes([1; 16])].into()), [0, 1]);
     }
 
     #[test]
-    fn everything_that_a_kept_task_made_is_taken_over() {
+    fn all_outputs_of_a_multi_asset_are_reused() {
         let asset = |key: &str, also_makes: &[&str]| pb::PlannedAsset {
             asset_key: key.to_owned(),
             also_makes: also_makes.iter().map(|key| (*key).to_owned()).collect(),
@@ -461,7 +469,7 @@ mod tests {
             row(1, TaskState::Failed, TransitionReason::ExecutionFailed),
         ];
         let plan = crate::wire::plan(&plan).unwrap();
-        let reused = Ended::new(&rows, &HashSet::new()).reused(&plan, &[1].into());
+        let reused = EndedTasks::new(&rows, &HashSet::new()).reused(&plan, &[1].into());
         let [kept] = &reused[..] else {
             panic!("{reused:?}")
         };
@@ -472,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_names_the_partitions_that_the_first_plan_had() {
+    fn a_retry_names_the_partitions_of_the_first_plan() {
         let task = |key: &str| pb::PlannedTask {
             partition_key: key.to_owned(),
             ..Default::default()

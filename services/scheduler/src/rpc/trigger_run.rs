@@ -1,24 +1,24 @@
-//! TriggerRun: look whether the run exists; if not, plan what is wanted and begin it.
+//! TriggerRun: returns the existing run of the key, or plans and starts a new one.
 
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::RunKey;
 use servo_model::request::RequestFingerprint;
 use servo_proto::{request_fingerprint, spec_difference, v1 as pb};
-use servo_store::query;
-use uuid::Uuid;
 
+use super::Scheduler;
 use super::retry_run::{self, Scope};
-use super::start::{Call, Start, Started, request, start};
-use super::{Scheduler, answer, generations, get_run};
+use super::support::start_run::{Call, RunStart, Started, new_run, start_run};
+use super::support::{errors, generations};
 use crate::core::{Decision, KeyPolicy, decide};
-use crate::run_lookup::RunQuery;
+use crate::reads::runs;
+use crate::run_lookup::{ExistingRun, RunQuery};
 use crate::shards::Command;
-use crate::store::ExistingRun;
+use crate::store::conflicts;
 
-/// How often the key is looked at anew after somebody else was faster.
+/// How often the key is looked up again after a concurrent call was faster.
 const RACES_MAX: usize = 5;
 
-/// What is asked for, doubted once.
+/// A validated request.
 struct TriggerRequest {
     call: Call,
     key: RunKey,
@@ -32,32 +32,38 @@ pub(super) async fn trigger_run(
     caller: &Caller,
     request: pb::TriggerRunRequest,
 ) -> Result<pb::TriggerRunResponse, Error> {
-    let wish = TriggerRequest::read(caller, request)?;
+    let trigger = TriggerRequest::parse(caller, request)?;
     for _ in 0..RACES_MAX {
-        if let Some(answer) = wish.follow(scheduler).await? {
+        if let Some(answer) = trigger.try_answer(scheduler).await? {
             return Ok(answer);
         }
     }
     let message = format!(
-        "others keep starting runs under run_key `{}`; try again",
-        wish.key
+        "runs keep starting concurrently under run_key `{}`; try again",
+        trigger.key
     );
     Err(Error::new(Reason::VersionConflict, message))
 }
 
 impl TriggerRequest {
-    fn read(caller: &Caller, request: pb::TriggerRunRequest) -> Result<TriggerRequest, Error> {
+    fn parse(caller: &Caller, request: pb::TriggerRunRequest) -> Result<TriggerRequest, Error> {
         let key = run_key(&request)?;
         let policy = policy(&request)?;
         let spec = request
             .spec
-            .ok_or_else(|| Error::bad_field("spec", "is missing; say what to run"))?;
+            .ok_or_else(|| Error::bad_field("spec", "is missing; name what to run"))?;
         let fingerprint = request_fingerprint(&spec)
             .map_err(|error| Error::bad_field("spec", format!("has no canonical form: {error}")))?;
         let (policy_name, print) = (request.run_key_policy.to_string(), fingerprint.to_string());
-        let said = ["TriggerRun", &request.run_key, &policy_name, &print];
+        let content = ["TriggerRun", &request.run_key, &policy_name, &print];
         let scope = (request.tenant.as_str(), request.workspace.as_str());
-        let call = Call::new(caller, scope, &request.request_id, &request.comment, &said)?;
+        let call = Call::new(
+            caller,
+            scope,
+            &request.request_id,
+            &request.comment,
+            &content,
+        )?;
         Ok(TriggerRequest {
             call,
             key,
@@ -67,24 +73,27 @@ impl TriggerRequest {
         })
     }
 
-    /// The answer, or nothing when somebody else was faster and the key must be looked at anew.
-    async fn follow(&self, scheduler: &Scheduler) -> Result<Option<pb::TriggerRunResponse>, Error> {
-        let found = scheduler.run_lookup.find(self.wanted(scheduler)).await?;
+    /// Returns `None` when a concurrent call was faster and the key must be looked up again.
+    async fn try_answer(
+        &self,
+        scheduler: &Scheduler,
+    ) -> Result<Option<pb::TriggerRunResponse>, Error> {
+        let found = scheduler.run_lookup.find(self.query(scheduler)).await?;
         if let Some(run) = found.by_request {
             self.call.check_repeat(&run.requested)?;
-            return self.existing(scheduler, &run).await.map(Some);
+            return self.existing_run(scheduler, &run).await.map(Some);
         }
         let Some(first) = found.by_id else {
             return self
-                .begin(scheduler, self.key.clone(), None, self.everything())
+                .start_or_retry(scheduler, self.key.clone(), None, self.whole_order())
                 .await;
         };
         let newest = generations::newest(scheduler, &self.call, first).await?;
         let same = newest.requested.request_fingerprint == self.fingerprint.to_string();
         let order = match decide(self.policy, newest.state, same) {
-            Decision::Existing => return self.existing(scheduler, &newest).await.map(Some),
+            Decision::Existing => return self.existing_run(scheduler, &newest).await.map(Some),
             Decision::Conflict => return Err(self.conflict(scheduler, &newest, same).await?),
-            Decision::Repeat => self.everything(),
+            Decision::Repeat => self.whole_order(),
             Decision::Retry => {
                 retry_run::order(
                     scheduler,
@@ -97,10 +106,11 @@ impl TriggerRequest {
             }
         };
         let key = generations::next(&newest)?;
-        self.begin(scheduler, key, Some(&newest), order).await
+        self.start_or_retry(scheduler, key, Some(&newest), order)
+            .await
     }
 
-    fn wanted(&self, scheduler: &Scheduler) -> RunQuery {
+    fn query(&self, scheduler: &Scheduler) -> RunQuery {
         let Call {
             tenant,
             workspace,
@@ -115,16 +125,16 @@ impl TriggerRequest {
         }
     }
 
-    fn everything(&self) -> pb::PlanOrder {
+    fn whole_order(&self) -> pb::PlanOrder {
         pb::PlanOrder {
             spec: Some(self.spec.clone()),
             ..Default::default()
         }
     }
 
-    fn start(&self, key: RunKey, before: Option<&ExistingRun>, order: pb::PlanOrder) -> Start {
+    fn start(&self, key: RunKey, before: Option<&ExistingRun>, order: pb::PlanOrder) -> RunStart {
         let retry_of = before.map_or_else(String::new, |run| run.run_id.to_string());
-        Start {
+        RunStart {
             key,
             fingerprint: self.fingerprint,
             spec: self.spec.clone(),
@@ -133,14 +143,14 @@ impl TriggerRequest {
         }
     }
 
-    async fn begin(
+    async fn start_or_retry(
         &self,
         scheduler: &Scheduler,
         key: RunKey,
         before: Option<&ExistingRun>,
         order: pb::PlanOrder,
     ) -> Result<Option<pb::TriggerRunResponse>, Error> {
-        match start(scheduler, &self.call, self.start(key, before, order)).await? {
+        match start_run(scheduler, &self.call, self.start(key, before, order)).await? {
             Started::Run { run, event_id } => Ok(Some(pb::TriggerRunResponse {
                 run: Some(*run),
                 existing: false,
@@ -150,7 +160,7 @@ impl TriggerRequest {
         }
     }
 
-    async fn existing(
+    async fn existing_run(
         &self,
         scheduler: &Scheduler,
         run: &ExistingRun,
@@ -158,8 +168,8 @@ impl TriggerRequest {
         let Call {
             tenant, workspace, ..
         } = &self.call;
-        let stored = get_run::find(
-            scheduler,
+        let stored = runs::find(
+            &scheduler.reads,
             tenant.as_str(),
             workspace.as_str(),
             &run.requested.run_id,
@@ -173,7 +183,7 @@ impl TriggerRequest {
         })
     }
 
-    /// Records a request that is another one than the run's, and answers what the caller is told.
+    /// Records a request that differs from the run's, and returns the error for the caller.
     async fn conflict(
         &self,
         scheduler: &Scheduler,
@@ -183,49 +193,40 @@ impl TriggerRequest {
         let key = &self.key;
         if same {
             let message = format!(
-                "run_key `{key}` stands for run {} already; choose another key",
+                "run_key `{key}` already belongs to run {}; choose another key",
                 run.run_id
             );
             return Ok(refusal(message, run).with("fields", ""));
         }
-        if !self.is_recorded(scheduler, run).await? {
-            self.record(scheduler, run).await?;
+        let loops = scheduler.reads.store.loops();
+        let tenant = self.call.tenant.as_str();
+        let recorded = conflicts::is_recorded(loops, tenant, run.run_id, &self.fingerprint)
+            .await
+            .map_err(errors::store)?;
+        if !recorded {
+            self.record_conflict(scheduler, run).await?;
         }
         let before = run.requested.spec.clone().unwrap_or_default();
         let changes = spec_difference(&before, &self.spec).unwrap_or_default();
         let fields: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
         let fields = fields.join(",");
         let message = format!(
-            "run_key `{key}` stands for run {}, which was asked for with another spec ({fields}); choose another \
+            "run_key `{key}` belongs to run {}, which was requested with another spec ({fields}); choose another \
              key, or run_key_policy FORCE once that run has ended",
             run.run_id
         );
         Ok(refusal(message, run).with("fields", fields))
     }
 
-    async fn is_recorded(&self, scheduler: &Scheduler, run: &ExistingRun) -> Result<bool, Error> {
-        let select = query(include_str!("../store/conflict.sql"))
-            .bind(Uuid::from_bytes(*run.run_id.as_bytes()))
-            .bind(self.fingerprint.digest().as_bytes().as_slice())
-            .bind(self.call.tenant.as_str());
-        let recorded: Vec<(Uuid,)> = scheduler
-            .store
-            .loops()
-            .all(select)
-            .await
-            .map_err(answer::store)?;
-        Ok(!recorded.is_empty())
-    }
-
-    async fn record(&self, scheduler: &Scheduler, run: &ExistingRun) -> Result<(), Error> {
-        let new = request(
+    async fn record_conflict(&self, scheduler: &Scheduler, run: &ExistingRun) -> Result<(), Error> {
+        let new = new_run(
             scheduler,
             &self.call,
-            self.start(generations::key(run)?, None, self.everything()),
+            self.start(generations::key(run)?, None, self.whole_order()),
             None,
         );
         match scheduler.route.submit_one(Command::Run(new.into())).await {
-            // Somebody with the same request was faster.
+            // A concurrent call with the same request was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => Ok(()),
             other => other.map(drop),
         }
@@ -240,7 +241,7 @@ fn run_key(request: &pb::TriggerRunRequest) -> Result<RunKey, Error> {
             .map_err(|error| Error::bad_field("request_id", error.to_string())),
         (true, true) => Err(Error::bad_field(
             "request_id",
-            "is empty, and so is run_key; give one of them, so that a repeated call is no second run",
+            "is empty, and so is run_key; give one of them, so that a repeated call does not start a second run",
         )),
     }
 }
@@ -248,7 +249,7 @@ fn run_key(request: &pb::TriggerRunRequest) -> Result<RunKey, Error> {
 fn policy(request: &pb::TriggerRunRequest) -> Result<KeyPolicy, Error> {
     let unknown = |_| {
         let message = format!(
-            "{} is no policy; leave it out for RETURN_EXISTING",
+            "{} is not a policy; leave it out for RETURN_EXISTING",
             request.run_key_policy
         );
         Error::bad_field("run_key_policy", message)

@@ -1,7 +1,8 @@
-//! WatchRun: a run's events folded as they come, and what they changed sent on.
+//! WatchRun: folds a run's events as they are recorded and sends what they change.
 //!
-//! The watcher folds by itself, so it needs no row of a task and can begin at any place. It looks when this instance
-//! folds something of the run, or is told that another one did; while nobody can tell it looks now and then.
+//! The watcher folds the events itself, so it needs no task rows and can begin at any position. It looks
+//! for new events when this instance or the holder of the run's shard reports a change, and periodically
+//! in case a report was lost.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -11,65 +12,71 @@ use futures::Stream;
 use servo_mesh::{Error, Reason};
 use servo_model::{RunId, TaskRef};
 use servo_proto::v1 as pb;
-use servo_store::{TenantTx, Timestamp, query};
+use servo_store::{TenantTx, Timestamp};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-use super::hear_run::listen_elsewhere;
-use super::{Scheduler, answer, get_run, story};
-use crate::replay::{Replay, ReplayedRun};
-use crate::shards::RunView;
-use crate::wire::{self, RunRecord, TaskExtras};
+use super::Scheduler;
+use super::support::remote_watch::watch_remote;
+use super::support::{errors, parse};
+use crate::core::RunView;
+use crate::reads::replay::{Replay, ReplayedRun};
+use crate::reads::{run_history, runs};
+use crate::store::runs::RunRecord;
+use crate::store::shards;
+use crate::wire::{self, TaskExtras};
 
 pub(super) type Watched = Pin<Box<dyn Stream<Item = Result<pb::WatchRunResponse, Status>> + Send>>;
 
-/// How many tasks, and how many events, a message holds.
+/// How many tasks, and how many events, a message contains.
 const ENTRIES_PER_MESSAGE_MAX: usize = 256;
-/// What may wait for a slow reader; meanwhile changes gather, and states in between are left out.
-const MESSAGES_WAITING_MAX: usize = 4;
-/// Changes within this time travel together.
-const GATHER: Duration = Duration::from_millis(50);
-/// How often it looks by itself: who folds the shard elsewhere may not be heard.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
-/// How often a watch on which nothing happens says that it is there.
-const STILL_HERE: Duration = Duration::from_secs(15);
+/// How many messages are queued for a slow reader. Later changes are combined, and states in between are
+/// left out.
+const QUEUED_MESSAGES_MAX: usize = 4;
+/// Changes within this time are sent together.
+const BATCH_TIME: Duration = Duration::from_millis(50);
+/// How often it looks without a notification.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often an idle watch sends a message.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 pub(super) async fn watch_run(
     scheduler: &Scheduler,
     request: pb::WatchRunRequest,
 ) -> Result<Watched, Error> {
-    let run_id = answer::run_id(&request.run_id)?;
+    let run_id = parse::run_id(&request.run_id)?;
     let mut watcher = Watcher::begin(scheduler.clone(), request, run_id).await?;
-    let run_watchers = [
-        scheduler.shards.listen(run_id),
-        listen_elsewhere(scheduler.route.clone(), run_id),
+    let changes = [
+        scheduler.shards.watch_run(run_id),
+        watch_remote(scheduler.route.clone(), run_id),
     ];
-    let (outbox, message) = mpsc::channel(MESSAGES_WAITING_MAX);
+    let (outbox, messages) = mpsc::channel(QUEUED_MESSAGES_MAX);
     tokio::spawn(async move {
-        if let Err(error) = watcher.tell(run_watchers, &outbox).await {
+        if let Err(error) = watcher.run(changes, &outbox).await {
             let _ = outbox.send(Err(error.into())).await;
         }
     });
-    Ok(Box::pin(ReceiverStream::new(message)))
+    Ok(Box::pin(ReceiverStream::new(messages)))
 }
 
 struct Watcher {
     scheduler: Scheduler,
     request: pb::WatchRunRequest,
-    row: RunRecord,
+    record: RunRecord,
     replay: Replay,
-    /// Where in the shard it stands, and under which Postgres: a crash may number other events alike.
+    /// The position in the shard, and the start of Postgres: after a crash other events may get the same
+    /// positions.
     position: i64,
     started_at: Timestamp,
-    /// What was already known to the caller ends here.
+    /// The position up to which the caller knows the events.
     known_until: i64,
-    /// The last token that was sent, or the one it began with.
+    /// The last token that was sent, or the caller's.
     token: String,
 }
 
-/// What a look found.
+/// What changed since the last look.
 #[derive(Default)]
 struct WatchUpdate {
     run: bool,
@@ -84,14 +91,15 @@ impl Watcher {
         run_id: RunId,
     ) -> Result<Watcher, Error> {
         let mut tx = scheduler
+            .reads
             .store
             .requests()
             .begin(&request.tenant)
             .await
-            .map_err(answer::store)?;
-        let row = get_run::row(&mut tx, &request.workspace, &run_id.to_string()).await?;
-        let (_, started_at) = mark(&mut tx, &row).await?;
-        tx.commit().await.map_err(answer::store)?;
+            .map_err(errors::store)?;
+        let record = runs::find_record(&mut tx, &request.workspace, &run_id.to_string()).await?;
+        let (_, started_at) = watermark_and_start(&mut tx, &record).await?;
+        tx.commit().await.map_err(errors::store)?;
         let known_until = match scheduler
             .tokens
             .read(&list(&request), &request.resume_token)?
@@ -100,13 +108,13 @@ impl Watcher {
             Some(cursor) => resume_at(&cursor, started_at)?,
         };
         let (replay, token) = (
-            Replay::new(row.run_number, None),
+            Replay::new(record.run_number, None),
             request.resume_token.clone(),
         );
         Ok(Watcher {
             scheduler,
             request,
-            row,
+            record,
             replay,
             position: 0,
             started_at,
@@ -115,53 +123,53 @@ impl Watcher {
         })
     }
 
-    /// Until the run has ended, the caller is gone, or something fails.
-    async fn tell(
+    /// Runs until the run has ended, the caller has gone away, or an error occurs.
+    async fn run(
         &mut self,
         [mut here, mut elsewhere]: [watch::Receiver<()>; 2],
         outbox: &mpsc::Sender<Result<pb::WatchRunResponse, Status>>,
     ) -> Result<(), Error> {
-        let mut said_at: Option<Instant> = None;
+        let mut sent_at: Option<Instant> = None;
         loop {
             here.mark_unchanged();
             elsewhere.mark_unchanged();
-            let update = self.look().await?;
+            let update = self.fold_new_events().await?;
             let ended = self
                 .replay
-                .begun
+                .replayed
                 .as_ref()
-                .is_some_and(|begun| begun.run.ended_at.is_some());
-            let silent = said_at.is_some_and(|at| at.elapsed() < STILL_HERE);
-            if update.run || !silent || ended {
+                .is_some_and(|replayed| replayed.run.ended_at.is_some());
+            let recently_sent = sent_at.is_some_and(|at| at.elapsed() < KEEP_ALIVE);
+            if update.run || !recently_sent || ended {
                 for message in self.messages(update) {
                     if outbox.send(Ok(message)).await.is_err() {
                         return Ok(());
                     }
                 }
-                said_at = Some(Instant::now());
+                sent_at = Some(Instant::now());
             }
             if ended {
                 return Ok(());
             }
-            tokio::time::sleep(GATHER).await;
+            tokio::time::sleep(BATCH_TIME).await;
             tokio::select! {
                 Ok(()) = here.changed() => {}
                 Ok(()) = elsewhere.changed() => {}
-                () = tokio::time::sleep(LOOK_AGAIN) => {}
+                () = tokio::time::sleep(LOOK_EVERY) => {}
                 () = outbox.closed() => return Ok(()),
             }
         }
     }
 
-    /// Folds what was folded since.
-    async fn look(&mut self) -> Result<WatchUpdate, Error> {
-        let store = self.scheduler.store.clone();
+    /// Folds the events that the shard's holder has folded since the last look.
+    async fn fold_new_events(&mut self) -> Result<WatchUpdate, Error> {
+        let store = self.scheduler.reads.store.clone();
         let mut tx = store
             .requests()
             .begin(&self.request.tenant)
             .await
-            .map_err(answer::store)?;
-        let (watermark, started_at) = mark(&mut tx, &self.row).await?;
+            .map_err(errors::store)?;
+        let (watermark, started_at) = watermark_and_start(&mut tx, &self.record).await?;
         if started_at != self.started_at {
             return Err(expired());
         }
@@ -169,12 +177,15 @@ impl Watcher {
             return Ok(WatchUpdate::default());
         }
         if self.replay.plan.is_none() {
-            self.row = get_run::row(&mut tx, &self.request.workspace, &self.request.run_id).await?;
+            self.record =
+                runs::find_record(&mut tx, &self.request.workspace, &self.request.run_id).await?;
             let (tenant, workspace) = (&self.request.tenant, &self.request.workspace);
-            self.replay.plan = get_run::plan(&self.scheduler, tenant, workspace, &self.row).await?;
+            self.replay.plan =
+                runs::find_plan(&self.scheduler.reads, tenant, workspace, &self.record).await?;
         }
-        let events = story::events(&mut tx, &self.row, self.position, watermark).await?;
-        tx.commit().await.map_err(answer::store)?;
+        let events =
+            run_history::read_events(&mut tx, &self.record, self.position, watermark).await?;
+        tx.commit().await.map_err(errors::store)?;
         let mut update = WatchUpdate::default();
         for event in &events {
             let step = self
@@ -191,7 +202,7 @@ impl Watcher {
                     .extend(step.changes.created.iter().chain(&step.changes.changed));
             }
             if self.request.include_events {
-                let (shard, _) = story::place(self.row.run_number);
+                let (shard, _) = run_history::first_event(self.record.run_number);
                 let plan = self.replay.plan.as_deref();
                 update.events.push(wire::event_record(
                     servo_model::Stream::Execution,
@@ -201,30 +212,30 @@ impl Watcher {
                 ));
             }
         }
-        // Who begins without a token gets everything as it stands.
+        // A caller without a token gets all tasks.
         if self.position == 0 && self.known_until == 0 {
             let task_rows = self
                 .replay
-                .begun
+                .replayed
                 .iter()
-                .flat_map(|begun| begun.run.task_rows());
+                .flat_map(|replayed| replayed.run.task_rows());
             update.task_refs = task_rows.map(|(task_ref, _)| task_ref).collect();
         }
         self.position = watermark;
         Ok(update)
     }
 
-    /// All but the last are parts: only the last has the run, and a token that leads past all of them.
+    /// Splits an update into messages. Only the last one contains the run and a token after all of them.
     fn messages(&mut self, update: WatchUpdate) -> Vec<pb::WatchRunResponse> {
         let now = self.token_now();
         let before = std::mem::replace(&mut self.token, now);
-        let Some(begun) = &self.replay.begun else {
+        let Some(replayed) = &self.replay.replayed else {
             return Vec::new();
         };
         let tasks: Vec<pb::Task> = update
             .task_refs
             .iter()
-            .filter_map(|task_ref| self.task(begun, *task_ref))
+            .filter_map(|task_ref| self.task_to_proto(replayed, *task_ref))
             .collect();
         let parts = tasks
             .len()
@@ -238,7 +249,7 @@ impl Watcher {
             } else {
                 before.clone()
             },
-            run: last.then(|| self.run(begun)),
+            run: last.then(|| self.run_to_proto(replayed)),
             tasks: tasks.by_ref().take(ENTRIES_PER_MESSAGE_MAX).collect(),
             events: events.by_ref().take(ENTRIES_PER_MESSAGE_MAX).collect(),
             caught_up: last,
@@ -246,31 +257,36 @@ impl Watcher {
         (1..=parts).map(|n| n == parts).map(part).collect()
     }
 
-    fn run(&self, begun: &ReplayedRun) -> pb::Run {
+    fn run_to_proto(&self, replayed: &ReplayedRun) -> pb::Run {
         let plan = self
             .replay
             .plan
             .as_deref()
-            .filter(|_| begun.run.plan.is_some());
-        let standing = wire::standing(&RunView::of(&begun.run));
-        wire::run_from_standing(&begun.requested, plan, &begun.plan_fingerprint, standing)
+            .filter(|_| replayed.run.plan.is_some());
+        let standing = wire::run_standing(&RunView::of(&replayed.run));
+        wire::run_from_standing(
+            &replayed.requested,
+            plan,
+            &replayed.plan_fingerprint,
+            standing,
+        )
     }
 
-    fn task(&self, begun: &ReplayedRun, task_ref: TaskRef) -> Option<pb::Task> {
+    fn task_to_proto(&self, replayed: &ReplayedRun, task_ref: TaskRef) -> Option<pb::Task> {
         let plan = self.replay.plan.as_deref()?;
         let mapped_over = plan.tasks.get(task_ref.ordinal as usize)?.mapped_over;
         let extras = TaskExtras {
-            error: begun.errors.get(&task_ref).map(Vec::as_slice),
+            error: replayed.errors.get(&task_ref).map(Vec::as_slice),
             beat_at: None,
-            children: mapped_over
-                .and_then(|up| begun.run.items(up))
+            mapped_count: mapped_over
+                .and_then(|up| replayed.run.items(up))
                 .map(|(count, _)| *count),
         };
-        wire::task_from_cell(
+        wire::task_from_row(
             &self.request.run_id,
             plan,
             task_ref,
-            begun.run.task_row(task_ref)?,
+            replayed.run.task_row(task_ref)?,
             extras,
         )
     }
@@ -290,11 +306,15 @@ fn list(request: &pb::WatchRunRequest) -> [&str; 4] {
     ]
 }
 
-/// How far the run's shard is folded, and since when Postgres runs.
-async fn mark(tx: &mut TenantTx, row: &RunRecord) -> Result<(i64, Timestamp), Error> {
-    let (shard, _) = story::place(row.run_number);
-    let select = query(include_str!("../store/mark.sql")).bind(shard);
-    tx.one(select).await.map_err(answer::store)
+/// The watermark of the run's shard and the start of Postgres.
+async fn watermark_and_start(
+    tx: &mut TenantTx,
+    record: &RunRecord,
+) -> Result<(i64, Timestamp), Error> {
+    let (shard, _) = run_history::first_event(record.run_number);
+    shards::watermark_and_start(tx, shard)
+        .await
+        .map_err(errors::store)
 }
 
 fn resume_at(cursor: &str, started_at: Timestamp) -> Result<i64, Error> {
@@ -307,6 +327,6 @@ fn resume_at(cursor: &str, started_at: Timestamp) -> Result<i64, Error> {
 
 fn expired() -> Error {
     let message =
-        "the store was restarted since this resume_token was given; watch again without it";
+        "the store was restarted since this resume_token was issued; watch again without it";
     Error::new(Reason::ResumeTokenExpired, message).and_bad_field("resume_token", message)
 }

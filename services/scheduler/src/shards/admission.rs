@@ -1,4 +1,11 @@
-//! What dispatchers are told, and whose claims count.
+//! The messages to dispatchers, and which of their claims count.
+//!
+//! A dispatcher opens a stream per scheduler and announces the admission shards it holds, each with
+//! the epoch of its lease. It first receives a snapshot of every shard of runs: the ready tasks and
+//! live attempts of its tenants. Afterwards each flush sends one update per shard with what changed.
+//! Of several streams for one admission shard only the newest counts: it alone receives messages,
+//! and only its claims under the newest epoch are folded. A claim from an older stream is refused,
+//! because its successor's snapshot could not contain it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,39 +22,40 @@ use super::message_parts::{ENTRIES_PER_MESSAGE_MAX, Parts};
 use crate::core::{Changes, Run, TaskRow, Time};
 use crate::wire;
 
-/// How many plans are remembered as told; beyond that all are forgotten, and told again when they are used again.
+/// How many announced plans are remembered. Beyond that all are forgotten and announced again when used.
 const ANNOUNCED_PLANS_MAX: usize = 4_096;
 
-/// Names a dispatcher's stream within this process.
+/// Identifies a dispatcher's stream within this process.
 pub(crate) type DispatcherStreamId = u64;
 
-/// A dispatcher's stream: for whom it admits, and the way to it.
+/// A dispatcher's stream: its admission shards and its outbox.
 #[derive(Debug, Clone)]
 pub(crate) struct DispatcherStream {
     pub id: DispatcherStreamId,
     /// The epoch under which it holds each admission shard.
     pub leases: BTreeMap<i16, u64>,
-    /// What waits here is at most what is ready: a dispatcher that stops reading loses its connection, and with it this.
+    /// Unbounded, but limited by the number of ready tasks: a dispatcher that stops reading loses its
+    /// connection and with it this queue.
     pub outbox: mpsc::UnboundedSender<pb::AdmitResponse>,
 }
 
-/// All gates of a lane.
+/// The dispatcher streams of a lane.
 #[derive(Debug, Default)]
 pub(super) struct DispatcherStreams {
     open: Vec<DispatcherStream>,
-    /// The newest epoch of each admission shard; older claims no longer count.
+    /// The newest epoch of each admission shard; claims of older epochs are refused.
     epochs: BTreeMap<i16, u64>,
-    /// Gathered for the flush under way, by gate and shard of runs.
+    /// The updates of the current flush, by stream and shard of runs.
     updates: BTreeMap<(DispatcherStreamId, i16), pb::AdmitUpdate>,
-    /// When Postgres was started, as far as that is known.
-    starts: Vec<Time>,
-    /// Plans that were told of ahead.
-    ahead: HashSet<[u8; 32]>,
+    /// The known starts of Postgres.
+    postgres_starts: Vec<Time>,
+    /// Plans that were announced.
+    announced: HashSet<[u8; 32]>,
 }
 
 impl DispatcherStreams {
-    /// Whether a claim counts: its stream is the newest that admits for the tenant, under the newest epoch. One that
-    /// was read from a stream that has a successor would be unknown to it.
+    /// Whether a claim counts: it arrived on the newest stream for the admission shard, under the
+    /// newest epoch.
     pub(super) fn admits(
         &self,
         stream: DispatcherStreamId,
@@ -61,43 +69,45 @@ impl DispatcherStreams {
                 .is_some_and(|holder| holder.id == stream)
     }
 
-    /// Whether a stream is the one that admits for a tenant.
-    pub(super) fn is_of(&self, stream: DispatcherStreamId, tenant: &TenantId) -> bool {
-        self.of(tenant).is_some_and(|of| of.id == stream)
+    /// Whether the stream is the one that admits the tenant's tasks.
+    pub(super) fn is_holder_for(&self, stream: DispatcherStreamId, tenant: &TenantId) -> bool {
+        self.holder_for(tenant)
+            .is_some_and(|holder| holder.id == stream)
     }
 
-    /// An admission shard was held under this epoch, by whomever.
-    pub(super) fn learn(&mut self, admission_shard: i16, epoch: u64) {
+    /// Records that an admission shard was held under this epoch.
+    pub(super) fn note_epoch(&mut self, admission_shard: i16, epoch: u64) {
         let newest = self.epochs.entry(admission_shard).or_default();
         *newest = (*newest).max(epoch);
     }
 
-    pub(super) fn load_postgres_starts(&mut self, starts: Vec<Time>) {
-        self.starts = starts;
+    pub(super) fn set_postgres_starts(&mut self, starts: Vec<Time>) {
+        self.postgres_starts = starts;
     }
 
-    /// The attempt under which a ready task is given out.
+    /// The number of a ready task's next attempt.
     pub(super) fn next_attempt(&self, task_row: &TaskRow) -> u32 {
-        task_row.next_attempt(&self.starts)
+        task_row.next_attempt(&self.postgres_starts)
     }
 
     pub(super) fn close(&mut self, stream: DispatcherStreamId) {
         self.open.retain(|open| open.id != stream);
     }
 
-    /// Says at once that a run of this plan is about to come, so that a dispatcher need not begin to read it only then.
+    /// Announces the plan of a run that is about to be stored, so that the dispatcher can read it in the
+    /// meantime.
     pub(super) fn announce_plan(&mut self, run: &Run) {
         let Some((stream, plan)) = self
-            .of(&run.header.tenant)
+            .holder_for(&run.header.tenant)
             .map(|stream| stream.id)
             .zip(run.plan.as_ref())
         else {
             return;
         };
-        if self.ahead.len() >= ANNOUNCED_PLANS_MAX {
-            self.ahead.clear();
+        if self.announced.len() >= ANNOUNCED_PLANS_MAX {
+            self.announced.clear();
         }
-        if self.ahead.insert(plan.plan_id) {
+        if self.announced.insert(plan.plan_id) {
             let plan = pb::PlanName {
                 tenant: run.header.tenant.to_string(),
                 workspace: run.header.workspace.to_string(),
@@ -110,9 +120,9 @@ impl DispatcherStreams {
         }
     }
 
-    /// Notes what changed in a run, for the gate of its tenant.
-    pub(super) fn tell(&mut self, run: &Run, changes: &Changes) {
-        let Some(stream) = self.of(&run.header.tenant) else {
+    /// Adds the changes of a run to the update for its tenant's dispatcher.
+    pub(super) fn record(&mut self, run: &Run, changes: &Changes) {
+        let Some(stream) = self.holder_for(&run.header.tenant) else {
             return;
         };
         let mut items = Items::of(run);
@@ -129,7 +139,7 @@ impl DispatcherStreams {
         {
             return;
         }
-        let offers = ready_runs(run, &ready, &mut items, &self.starts);
+        let offers = ready_run_messages(run, &ready, &mut items, &self.postgres_starts);
         let update = self.updates.entry(key).or_default();
         update.shard = u32::from(key.1.unsigned_abs());
         if changes.withdrawn {
@@ -149,31 +159,30 @@ impl DispatcherStreams {
                     slot_ms: u64::try_from(held_us / 1_000).unwrap_or(0),
                 }),
         );
-        update.cancelled.extend(
-            changes
-                .cancelled
-                .iter()
-                .filter_map(|task_ref| live(run, *task_ref, run.task_row(*task_ref)?, &mut items)),
-        );
+        update
+            .cancelled
+            .extend(changes.cancelled.iter().filter_map(|task_ref| {
+                live_attempt(run, *task_ref, run.task_row(*task_ref)?, &mut items)
+            }));
         update.ready.extend(offers);
     }
 
-    /// Sends what was noted.
-    pub(super) fn send(&mut self) {
+    /// Sends the recorded updates.
+    pub(super) fn send_updates(&mut self) {
         for ((stream, _), update) in std::mem::take(&mut self.updates) {
-            in_parts(update)
+            split(update)
                 .into_iter()
                 .for_each(|part| self.send_to(stream, SchedulerMessage::Update(part)));
         }
     }
 
-    /// What was noted of a flush that did not come to its end.
+    /// Discards the updates of a flush that failed.
     pub(super) fn discard_updates(&mut self) {
         self.updates.clear();
     }
 
-    /// The shard is no longer held here.
-    pub(super) fn gone(&self, shard: i16) {
+    /// Tells all dispatchers that this instance no longer holds the shard.
+    pub(super) fn send_gone(&self, shard: i16) {
         for stream in &self.open {
             self.send_to(
                 stream.id,
@@ -184,11 +193,11 @@ impl DispatcherStreams {
         }
     }
 
-    fn of(&self, tenant: &TenantId) -> Option<&DispatcherStream> {
+    fn holder_for(&self, tenant: &TenantId) -> Option<&DispatcherStream> {
         self.holder(tenant.admission_shard())
     }
 
-    /// The newest holder, should an older one still be connected.
+    /// The newest stream, because an older holder may still be connected.
     fn holder(&self, admission_shard: i16) -> Option<&DispatcherStream> {
         let holders = self
             .open
@@ -197,7 +206,7 @@ impl DispatcherStreams {
         holders.max_by_key(|stream| (stream.leases[&admission_shard], stream.id))
     }
 
-    /// A gate whose stream is gone is closed by whoever reads that stream.
+    /// Ignores a closed stream; the RPC handler that reads it removes it.
     fn send_to(&self, stream: DispatcherStreamId, message: SchedulerMessage) {
         if let Some(open) = self.open.iter().find(|open| open.id == stream) {
             let _ = open.outbox.send(pb::AdmitResponse {
@@ -208,13 +217,14 @@ impl DispatcherStreams {
 }
 
 impl Lane {
-    /// From now on claims of older epochs are refused; what the gate did not admit for before, it gets whole.
+    /// Adds or replaces a stream and sends it a snapshot of every shard. Claims of older epochs are
+    /// refused from now on.
     pub(super) fn open_stream(&mut self, stream: DispatcherStream) {
         for (shard, epoch) in &stream.leases {
-            self.streams.learn(*shard, *epoch);
+            self.streams.note_epoch(*shard, *epoch);
         }
         let id = stream.id;
-        self.streams.ahead.clear();
+        self.streams.announced.clear();
         self.streams.close(id);
         self.streams.open.push(stream);
         for shard in self.shards.keys() {
@@ -222,7 +232,7 @@ impl Lane {
         }
     }
 
-    /// Tells every gate all of a shard.
+    /// Sends a snapshot of a shard to every dispatcher.
     pub(super) fn send_snapshots(&self, shard: i16) {
         for stream in &self.streams.open {
             self.snapshot(stream.id, shard);
@@ -236,8 +246,8 @@ impl Lane {
         let runs = held.runs.values();
         let mine = runs.filter(|run| {
             self.streams
-                .of(&run.header.tenant)
-                .is_some_and(|of| of.id == stream)
+                .holder_for(&run.header.tenant)
+                .is_some_and(|holder| holder.id == stream)
         });
         let mut parts = Parts::new(pb::AdmitSnapshot {
             shard: u32::from(shard.unsigned_abs()),
@@ -266,20 +276,20 @@ impl Lane {
             .task_rows()
             .filter(|(_, task_row)| run.admits() && task_row.state == TaskState::Ready);
         let ready: Vec<TaskRef> = ready.map(|(task_ref, _)| task_ref).collect();
-        for some in ready_runs(run, &ready, &mut items, &self.streams.starts) {
+        for some in ready_run_messages(run, &ready, &mut items, &self.streams.postgres_starts) {
             parts.add(some.tasks.len(), |part| part.ready.push(some));
         }
         for attempt in run
             .task_rows()
-            .filter_map(|(task_ref, task_row)| live(run, task_ref, task_row, &mut items))
+            .filter_map(|(task_ref, task_row)| live_attempt(run, task_ref, task_row, &mut items))
         {
             parts.add(1, |part| part.live.push(attempt));
         }
     }
 }
 
-/// What is withdrawn comes first and what ended after what is ready, as within one message.
-fn in_parts(update: pb::AdmitUpdate) -> Vec<pb::AdmitUpdate> {
+/// Keeps the order of one message: withdrawn before ready, ended after ready.
+fn split(update: pb::AdmitUpdate) -> Vec<pb::AdmitUpdate> {
     let mut parts = Parts::new(pb::AdmitUpdate {
         shard: update.shard,
         ..Default::default()
@@ -299,7 +309,7 @@ fn in_parts(update: pb::AdmitUpdate) -> Vec<pb::AdmitUpdate> {
     parts.all()
 }
 
-/// What became ready and is so at the end of the flush, each once.
+/// The tasks that are still ready at the end of the flush, each once.
 fn still_ready(run: &Run, task_refs: &[TaskRef]) -> Vec<TaskRef> {
     let mut ready: Vec<TaskRef> = task_refs
         .iter()
@@ -314,7 +324,7 @@ fn still_ready(run: &Run, task_refs: &[TaskRef]) -> Vec<TaskRef> {
     ready
 }
 
-fn ready_runs(
+fn ready_run_messages(
     run: &Run,
     task_refs: &[TaskRef],
     items: &mut Items<'_>,
@@ -359,7 +369,7 @@ fn ready_task(
     })
 }
 
-/// The items that tasks of a run are mapped over, decoded once however many of their children are told of.
+/// The items of mapped tasks, decoded once per message.
 struct Items<'a> {
     run: &'a Run,
     decoded: HashMap<u32, Vec<String>>,
@@ -373,7 +383,7 @@ impl<'a> Items<'a> {
         }
     }
 
-    /// A child's item. A child is told of once, so it need not be kept.
+    /// Returns a mapped task's item. Each item is used once, so it is not copied.
     fn take(&mut self, task_ref: TaskRef) -> Option<String> {
         let over = self.run.plan.as_ref()?.task(task_ref.ordinal).mapped_over?;
         let item = task_ref.map_index?;
@@ -389,7 +399,7 @@ fn decode((_, encoded): &(u32, Arc<[u8]>)) -> Vec<String> {
     pb::MappedItems::decode(&**encoded).map_or_else(|_| Vec::new(), |items| items.items_json)
 }
 
-fn live(
+fn live_attempt(
     run: &Run,
     task_ref: TaskRef,
     task_row: &TaskRow,
@@ -419,7 +429,7 @@ fn live(
         claim_time: task_row.claimed_at.map(wire::timestamp),
         cancelling: task_row.cancelling,
         backfill: run.header.backfill,
-        waiting: waits(task_row).then(|| pb::PushOrder {
+        waiting: awaits_queue(task_row).then(|| pb::PushOrder {
             failures: task_row.failures,
             item_json: items.take(task_ref).unwrap_or_default(),
             trace: trace(run),
@@ -427,8 +437,8 @@ fn live(
     })
 }
 
-/// Whether the queue is not known to have it.
-fn waits(task_row: &TaskRow) -> bool {
+/// Whether the push queue has not confirmed the attempt.
+fn awaits_queue(task_row: &TaskRow) -> bool {
     task_row.pushed && task_row.state == TaskState::Queued && !task_row.cancelling
 }
 

@@ -1,4 +1,4 @@
-//! What a dispatcher says about a task: judged against the run, and appended only if it counts.
+//! Claims and queue reports of dispatchers: checked against the run, and appended only if they count.
 
 use servo_model::DispatchId;
 use servo_model::idempotency::IdempotencyKey;
@@ -71,7 +71,10 @@ impl Lane {
         let Some(run) = run else {
             return applied(CommandOutcome::RunUnknown);
         };
-        if !self.streams.is_of(enqueued.stream, &run.header.tenant) {
+        if !self
+            .streams
+            .is_holder_for(enqueued.stream, &run.header.tenant)
+        {
             return applied(CommandOutcome::StaleAdmission);
         }
         let (Some(plan), Some(task_row)) = (&run.plan, run.task_row(enqueued.task)) else {
@@ -82,7 +85,7 @@ impl Lane {
             tenant: run.header.tenant.to_string(),
             run_id: enqueued.run_id,
             event_id: enqueued.event_id,
-            // Of another attempt than the task's active one nothing is appended, so that its number is the right one.
+            // The fold refuses the report of any attempt but the active one, so its number is right.
             idempotency_key: IdempotencyKey::dispatch_enqueued(
                 &enqueued.run_id,
                 &key,
@@ -100,7 +103,7 @@ fn event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
     let Claim {
         run_id,
         task,
-        claim: said,
+        claim: message,
         ..
     } = claim;
     let plan = run.plan.as_ref().ok_or(Refusal::RunIs(run.state))?;
@@ -108,22 +111,23 @@ fn event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
         return Err(Refusal::TaskUnknown);
     }
     let key = wire::task_key(plan, *task);
-    let dispatch = DispatchId::new(run_id, &key, said.attempt);
+    let dispatch = DispatchId::new(run_id, &key, message.attempt);
     Ok(RunEvent {
-        tenant: said.tenant.clone(),
+        tenant: message.tenant.clone(),
         run_id: *run_id,
         event_id: claim.event_id,
-        idempotency_key: IdempotencyKey::dispatch_requested(run_id, &key, said.attempt).to_string(),
+        idempotency_key: IdempotencyKey::dispatch_requested(run_id, &key, message.attempt)
+            .to_string(),
         body: Body::DispatchRequested(pb::DispatchRequested {
-            run_id: said.run_id.clone(),
-            task: said.task,
-            attempt: said.attempt,
+            run_id: message.run_id.clone(),
+            task: message.task,
+            attempt: message.attempt,
             attempt_id: dispatch.attempt_id().to_string(),
-            mode: said.mode,
-            worker_id: said.worker_id.clone(),
+            mode: message.mode,
+            worker_id: message.worker_id.clone(),
             ack_timeout: Some(wire::duration(plan.settings(task.ordinal).dispatch_ack_us)),
-            admission_epoch: said.admission_epoch,
-            fencing_token: u64::from(said.attempt),
+            admission_epoch: message.admission_epoch,
+            fencing_token: u64::from(message.attempt),
         }),
         trace: None,
     })

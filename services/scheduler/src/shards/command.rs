@@ -1,9 +1,8 @@
-//! What is asked of a shard, and what it answers.
+//! Commands to a lane and their outcomes.
 
 use std::sync::Arc;
 
 use servo_model::request::RequestFingerprint;
-use servo_model::states::{RunState, TransitionReason};
 use servo_model::{Digest, RunId, RunKey, TaskRef};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
@@ -12,9 +11,9 @@ use ulid::Ulid;
 use uuid::Uuid;
 
 use super::admission::DispatcherStreamId;
-use crate::core::{Counts, Excess, Plan, Refusal, Run, Time, Verdict};
+use crate::core::{Excess, Plan, Refusal, RunView, Verdict};
 
-/// Asks of one caller, all for one shard. Each is judged by itself; all are stored together.
+/// The commands of one caller for one shard. Each has its own outcome; all are stored together.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub shard: i16,
@@ -24,22 +23,22 @@ pub(crate) struct Submission {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
-    /// A run that may be new.
+    /// Begins a run, unless it exists.
     Run(Arc<NewRun>),
-    /// A plan for a run that waits for one.
+    /// Adds the plan of a run, or the reason why it has none.
     Plan(Arc<PlanOutcome>),
-    /// Something happened to a run.
+    /// Applies an event to a run.
     Event(Arc<RunEvent>),
-    /// A dispatcher chose a task.
+    /// Claims a task for a dispatcher.
     Claim(Arc<Claim>),
-    /// A queue took an attempt.
+    /// Records that the push queue accepted an attempt.
     Enqueued(Arc<Enqueued>),
 }
 
-/// A task that a dispatcher chose. What else its event says follows from the run's plan.
+/// A task that a dispatcher chose. The run's plan provides the other fields of the event.
 #[derive(Debug)]
 pub(crate) struct Claim {
-    /// The stream it came by.
+    /// The stream on which it arrived.
     pub stream: DispatcherStreamId,
     pub run_id: RunId,
     pub admission_shard: i16,
@@ -48,10 +47,10 @@ pub(crate) struct Claim {
     pub claim: pb::Claim,
 }
 
-/// An attempt that a queue took. Whose it is follows from the run.
+/// An attempt that the push queue accepted. The run provides the tenant.
 #[derive(Debug)]
 pub(crate) struct Enqueued {
-    /// The stream it came by.
+    /// The stream on which it arrived.
     pub stream: DispatcherStreamId,
     pub run_id: RunId,
     pub task: TaskRef,
@@ -59,8 +58,9 @@ pub(crate) struct Enqueued {
     pub entry: pb::DispatchEnqueued,
 }
 
-/// A run to begin. With its plan, RunRequested and PlanCreated are appended together; without, the plan comes later.
-/// Where the run exists by another request, the request alone is appended, as a conflict.
+/// A run to begin. RunRequested and PlanCreated are appended together when the plan is given; otherwise
+/// the plan follows later. If the run exists with another request, only the request is appended, as a
+/// conflict.
 #[derive(Debug)]
 pub(crate) struct NewRun {
     pub tenant: String,
@@ -82,7 +82,7 @@ pub(crate) struct NewPlan {
     pub plan: Arc<Plan>,
 }
 
-/// What became of planning a run that exists.
+/// The result of planning a run that exists.
 #[derive(Debug)]
 pub(crate) struct PlanOutcome {
     pub tenant: String,
@@ -99,7 +99,7 @@ impl PlanOutcome {
     }
 }
 
-/// Why a run has no plan and never will.
+/// Why a run cannot be planned.
 #[derive(Debug)]
 pub(crate) struct PlanFailure {
     pub event_id: Uuid,
@@ -107,18 +107,18 @@ pub(crate) struct PlanFailure {
     pub message: String,
 }
 
-/// A run that waits for its plan.
+/// A run without a plan.
 #[derive(Debug, Clone)]
 pub(crate) struct UnplannedRun {
     pub run_id: RunId,
     pub tenant: String,
     pub workspace: String,
     pub spec: pb::RunSpec,
-    /// The plan that was made when it was asked for.
+    /// The plan that was made when the run was requested.
     pub requested_plan: Option<RequestedPlan>,
 }
 
-/// A plan that lies where the planner stored it.
+/// A stored plan that RunRequested names.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestedPlan {
     pub plan_id: Digest,
@@ -136,7 +136,7 @@ pub(crate) struct RunEvent {
     pub trace: Option<pb::TraceContext>,
 }
 
-/// The id of an event that is to be appended.
+/// A new event id.
 pub(crate) fn event_id() -> Uuid {
     Uuid::from_u128(Ulid::generate().into())
 }
@@ -152,7 +152,7 @@ impl Command {
         }
     }
 
-    /// The event that records it.
+    /// The id of the event that records the command.
     pub(crate) fn event_id(&self) -> Uuid {
         match self {
             Command::Run(run) => run.event_id,
@@ -163,7 +163,7 @@ impl Command {
         }
     }
 
-    /// How many tasks it may begin, each a row.
+    /// How many task rows the command may insert.
     pub(crate) fn planned_tasks(&self) -> usize {
         let plan = match self {
             Command::Run(new) => new.plan.as_ref(),
@@ -173,7 +173,7 @@ impl Command {
         plan.map_or(0, |plan| plan.plan.tasks.len())
     }
 
-    /// Empty where only the run knows it.
+    /// The tenant; empty where only the run knows it.
     pub(crate) fn tenant(&self) -> &str {
         match self {
             Command::Run(run) => &run.tenant,
@@ -185,34 +185,34 @@ impl Command {
     }
 }
 
-/// What came of one ask, stored.
+/// A command that was judged and stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
     pub outcome: CommandOutcome,
-    /// The event that records it.
+    /// The id of the event that records the command.
     pub event_id: Uuid,
-    /// The run as it stands then.
+    /// The run afterwards.
     pub run: Option<RunView>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CommandOutcome {
     Fold(Verdict),
-    /// The run exists by the same request.
+    /// The run exists with the same request.
     Exists,
-    /// The run exists by another request; this one is on record as a conflict.
+    /// The run exists with another request; this one is recorded as a conflict.
     Conflict,
     RunUnknown,
-    /// The lease under which the claim was made is not the newest that is known.
+    /// The claim was made under an admission lease that is not the newest.
     StaleAdmission,
-    /// The tenant has as many runs as it may.
+    /// The run would exceed a limit of the tenant.
     OverLimit(Excess),
-    /// There is no place for the run yet; it waits.
+    /// There is no capacity for the run yet; it waits.
     NoCapacity,
-    /// An event of the run could not be folded; an operator must look at it.
+    /// The run is set aside.
     SetAside,
     Invalid(String),
-    /// Larger than an event may be.
+    /// The event would exceed its size limit.
     TooLarge(String),
 }
 
@@ -222,38 +222,8 @@ impl From<Refusal> for CommandOutcome {
     }
 }
 
-/// A run in an answer.
-#[derive(Debug, Clone)]
-pub(crate) struct RunView {
-    pub state: RunState,
-    pub reason: TransitionReason,
-    pub version: u64,
-    pub counts: Counts,
-    pub created_at: Time,
-    pub started_at: Option<Time>,
-    pub ended_at: Option<Time>,
-    pub deadline: Option<Time>,
-    /// What went wrong first.
-    pub error: Option<String>,
-}
-
-impl RunView {
-    pub(crate) fn of(run: &Run) -> RunView {
-        RunView {
-            state: run.state,
-            reason: run.reason,
-            version: run.version,
-            counts: *run.counts(),
-            created_at: run.header.created_at,
-            started_at: run.started_at,
-            ended_at: run.ended_at,
-            deadline: run.header.deadline,
-            error: run.error.as_ref().map(|(_, error)| error.clone()),
-        }
-    }
-}
-
-/// Why nothing came of it. Whatever was asked may be asked again: events are known by their ids and keys.
+/// Why a submission was not stored. It may be repeated, because event ids and idempotency keys identify
+/// its events.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SubmitError {
     #[error("this instance does not hold the run's shard")]

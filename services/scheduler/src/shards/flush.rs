@@ -1,4 +1,9 @@
-//! One flush: load, fold, store in one statement, answer.
+//! One flush: load, fold, store, publish, reply.
+//!
+//! [`Lane::flush`] repeats [`Lane::try_flush`] until it succeeds, the error is permanent or its time is
+//! over. A failed flush may have changed runs in memory that were not stored; [`Lane::recover`] evicts or
+//! reloads them before the next try. When the store refuses a flush of several submissions because of its
+//! content, each submission is flushed alone, so that only the faulty one fails.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -8,72 +13,72 @@ use prost::Message as _;
 use servo_model::{AttemptId, RunId, TenantId};
 use servo_proto::v1::event::Body;
 use servo_proto::{kind_of, v1 as pb};
-use servo_store::sqlx::Postgres;
-use servo_store::sqlx::postgres::PgArguments;
-use servo_store::sqlx::query::Query;
 use servo_store::{HeldBatch, LoopTx, NewEvent, StoreError, Timestamp};
 use tracing::{Instrument, debug_span};
 use uuid::Uuid;
 
+use super::clock::DatabaseClock;
 use super::command::{
-    Applied, Command, CommandOutcome, RunEvent, RunView, Submission, SubmitError, UnplannedRun,
+    Applied, Command, CommandOutcome, RunEvent, Submission, SubmitError, UnplannedRun,
 };
-use super::lane::{Lane, refuse};
-use super::load;
-use super::outbox::{self, OutboxMessage};
-use super::resolutions::Resolution;
-use super::rows::{self, ChangedRun, Conflict, NewRunRow};
-use crate::core::{Changes, InUse, Resolvable, Run, Verdict, fold};
-use crate::store::{StoredRun, runs_by_id};
+use super::lane::{Lane, reject};
+use super::{load, outbox};
+use crate::core::{self, Changes, InUse, Resolvable, Run, RunView, Verdict};
+use crate::store::fold::{
+    self, ChangedRun, Conflict, FlushRows, NewRunRow, OutboxMessage, Resolution,
+};
+use crate::store::runs::{self, StoredRun};
+use crate::store::{Statement, shards};
 use crate::transition_log;
 use crate::wire;
 
-/// How long a flush is repeated before its callers are told that it did not happen.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long works are tried one by one; where each of them takes long, the last would wait for ever.
-const SPLIT_PATIENCE: Duration = Duration::from_secs(10);
-const PAUSE: Duration = Duration::from_millis(20);
+/// How long a flush is retried before its callers get an error.
+const RETRY_FOR: Duration = Duration::from_secs(5);
+/// How long submissions are flushed one by one. When each of them is slow, the last ones get an error
+/// instead of waiting without end.
+const SPLIT_FOR: Duration = Duration::from_secs(10);
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// A flush in the making: what was folded, and what must be stored for it.
+/// The result of folding submissions, before it is stored.
 #[derive(Default)]
 pub(super) struct PendingFlush {
     pub(super) changes: BTreeMap<RunId, Changes>,
-    pub(super) born: HashMap<RunId, NewRunRow>,
-    /// The shapes of the plans that runs got.
+    pub(super) new_runs: HashMap<RunId, NewRunRow>,
+    /// The fingerprints of the plans that runs received.
     pub(super) planned: HashMap<RunId, String>,
     pub(super) conflicts: Vec<Conflict>,
-    /// Runs that wait for a plan.
+    /// Runs without a plan.
     pub(super) unplanned: Vec<UnplannedRun>,
-    /// Appended, in order.
+    /// The events to append, in order.
     pub(super) events: Vec<NewEvent>,
-    /// Where each shard's folded events end.
+    /// The watermark of each shard after the flush.
     pub(super) marks: HashMap<i16, i64>,
-    /// Nothing but claims: may be lost with Postgres.
+    /// The flush contains only claims, so it may be lost with Postgres.
     pub(super) claims_only: bool,
-    /// Events about quarantined outputs for which readers keep a good version.
+    /// Events with quarantined outputs whose partitions all have a promoted version.
     pub(super) good_versions: HashSet<Uuid>,
-    /// What is decided about, as it stands.
+    /// The materializations that commands resolve.
     pub(super) resolvable: HashMap<AttemptId, Resolvable>,
     pub(super) resolutions: Vec<Resolution>,
-    /// What tenants with limits use; kept true by a lock until it is stored.
+    /// What tenants with limits use; a lock keeps the counts valid until the flush is stored.
     pub(super) in_use: HashMap<TenantId, InUse>,
 }
 
 impl Lane {
-    /// Does all of it, or answers why not.
+    /// Flushes the submissions and replies to their callers.
     pub(super) async fn flush(&mut self, submissions: Vec<Submission>) {
         if submissions.is_empty() {
             return;
         }
         let begun = Instant::now();
-        self.flushed = Some(begun.into());
+        self.last_flush = Some(begun.into());
         let mut submissions = submissions;
         loop {
             self.drop_expired_shards(&submissions);
             let (held, foreign): (Vec<_>, Vec<_>) = submissions
                 .into_iter()
                 .partition(|submission| self.shards.contains_key(&submission.shard));
-            refuse(foreign, &SubmitError::NotHeld);
+            reject(foreign, &SubmitError::NotHeld);
             submissions = held;
             if submissions.is_empty() {
                 return;
@@ -93,7 +98,7 @@ impl Lane {
                 return Box::pin(self.flush_one_by_one(submissions)).await;
             }
             self.recover(&submissions, &error).await;
-            if begun.elapsed() > PATIENCE
+            if begun.elapsed() > RETRY_FOR
                 || matches!(
                     error,
                     StoreError::Database(_)
@@ -103,19 +108,20 @@ impl Lane {
                 )
             {
                 if matches!(error, StoreError::KeyTaken(_)) {
-                    return refuse(submissions, &SubmitError::KeyTaken);
+                    return reject(submissions, &SubmitError::KeyTaken);
                 }
-                tracing::error!(%error, "a flush failed");
-                return refuse(submissions, &SubmitError::Unavailable(error.to_string()));
+                tracing::error!(%error, "flush failed");
+                return reject(submissions, &SubmitError::Unavailable(error.to_string()));
             }
-            tracing::debug!(%error, "a flush is repeated");
+            tracing::debug!(%error, "retrying a flush");
             if error.is_transient() || matches!(error, StoreError::ClockOff(_)) {
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_DELAY).await;
             }
         }
     }
 
-    /// Memory of a shard whose lease has run out may be old, and a refusal is stored nowhere: no fence would stop it.
+    /// Drops shards whose lease has expired. Their memory may be out of date, and a refusal is not
+    /// stored, so the fence would not stop a wrong one.
     fn drop_expired_shards(&mut self, submissions: &[Submission]) {
         let now = Instant::now();
         for submission in submissions {
@@ -126,7 +132,7 @@ impl Lane {
         }
     }
 
-    /// Finds out whose event the store refuses, or has no time for, without keeping the others from their answer.
+    /// Flushes each submission alone, so that one which the store refuses does not fail the others.
     async fn flush_one_by_one(&mut self, mut submissions: Vec<Submission>) {
         let begun = Instant::now();
         self.evict_runs(
@@ -134,12 +140,12 @@ impl Lane {
                 .iter()
                 .flat_map(|submission| submission.commands.iter().map(Command::run_id)),
         );
-        while !submissions.is_empty() && begun.elapsed() <= SPLIT_PATIENCE {
+        while !submissions.is_empty() && begun.elapsed() <= SPLIT_FOR {
             self.flush(vec![submissions.remove(0)]).await;
         }
-        refuse(
+        reject(
             submissions,
-            &SubmitError::Unavailable("Postgres is slow; try again in a moment".to_owned()),
+            &SubmitError::Unavailable("Postgres is slow; retry in a moment".to_owned()),
         );
     }
 
@@ -179,13 +185,13 @@ impl Lane {
                     .collect(),
             );
         }
-        self.announce_plan(&pending);
+        self.announce_plans(&pending);
         self.store(&pending, at, lock).await?;
         self.publish(pending);
         Ok(answers)
     }
 
-    fn announce_plan(&mut self, pending: &PendingFlush) {
+    fn announce_plans(&mut self, pending: &PendingFlush) {
         for run in pending.planned.keys() {
             if let Some(run) = self
                 .shards
@@ -197,14 +203,14 @@ impl Lane {
         }
     }
 
-    /// The time of a flush: the database's, and not before what its shards recorded last.
+    /// The time of a flush: the database's time, and not before the last event of its shards.
     pub(super) async fn time_for(
         &mut self,
         shards: impl Iterator<Item = i16>,
     ) -> Result<i64, StoreError> {
         let clock = match self.clock {
             Some(clock) => clock,
-            None => self.set_clock().await?,
+            None => self.read_clock().await?,
         };
         let recorded = shards
             .filter_map(|shard| Some(self.shards.get(&shard)?.recorded_at))
@@ -212,31 +218,37 @@ impl Lane {
         Ok(clock.now().max(recorded.unwrap_or(0)))
     }
 
-    /// Loads what is not in memory of these runs, each with its tenant if that is known.
+    pub(super) async fn read_clock(&mut self) -> Result<DatabaseClock, StoreError> {
+        let now = shards::now(&self.loops).await?;
+        let clock = DatabaseClock::at(now.unwrap_or(Timestamp::from_unix_us(0)));
+        Ok(*self.clock.insert(clock))
+    }
+
+    /// Loads those of the runs that are not in memory. A tenant is empty where it is not known.
     pub(super) async fn load_missing<'a>(
         &mut self,
         runs: impl Iterator<Item = (RunId, &'a str)>,
     ) -> Result<(), StoreError> {
-        let known = |run: &RunId| {
+        let in_memory = |run: &RunId| {
             self.shards
                 .get(&run.shard())
-                .is_some_and(|shard| shard.knows(run))
+                .is_some_and(|shard| shard.contains(run))
         };
         let mut missing: HashMap<RunId, &str> = HashMap::new();
-        for (run, tenant) in runs.filter(|(run, _)| !known(run)) {
-            let noted = missing.entry(run).or_insert(tenant);
-            if noted.is_empty() {
-                *noted = tenant;
+        for (run, tenant) in runs.filter(|(run, _)| !in_memory(run)) {
+            let known = missing.entry(run).or_insert(tenant);
+            if known.is_empty() {
+                *known = tenant;
             }
         }
         if missing.is_empty() {
             return Ok(());
         }
-        let wanted: Vec<(&str, Uuid)> = missing
+        let missing: Vec<(&str, Uuid)> = missing
             .iter()
             .map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes())))
             .collect();
-        let rows = runs_by_id(&self.loops, &wanted).await?;
+        let rows = runs::find_many(&self.loops, &missing).await?;
         let (set_aside, rows): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|row| row.set_aside.is_some());
         for run in set_aside.iter().map(StoredRun::id) {
@@ -252,7 +264,7 @@ impl Lane {
     pub(super) fn insert_runs(&mut self, runs: Vec<Run>) {
         for run in runs {
             self.arm_run(&run);
-            self.in_flight.note(&run);
+            self.in_flight.update(&run);
             if let Some(shard) = self.shards.get_mut(&run.header.run_id.shard()) {
                 shard.runs.insert(run.header.run_id, run);
             }
@@ -306,9 +318,9 @@ impl Lane {
         let held = self
             .shards
             .get_mut(&shard)
-            .expect("only asks for held shards come here");
+            .expect("commands are folded only for held shards");
         let mark = *pending.marks.entry(shard).or_insert(held.watermark);
-        // Another tenant's run is as good as none.
+        // A run of another tenant is treated as unknown.
         let run = held
             .runs
             .get_mut(&event.run_id)
@@ -326,26 +338,67 @@ impl Lane {
             Err(bad) => return applied(CommandOutcome::Invalid(bad.to_string()), None),
         };
         let changes = pending.changes.entry(event.run_id).or_default();
-        let verdict = fold(run, &happened, at, changes);
+        let verdict = core::fold(run, &happened, at, changes);
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
             return applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)));
         }
-        // What goes to a queue must not outlive its claim.
+        // The claim of a pushed attempt is committed synchronously, because its queue entry must not
+        // outlive it.
         pending.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != pb::DispatchMode::Push);
         pending.events.push(stored);
         pending.marks.insert(shard, mark + 1);
         applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)))
     }
 
-    /// One statement for all of it; under a lock on tenants' limits if runs of theirs start.
+    /// Stores the events, watermarks and rows of a flush with one statement (see
+    /// [`store::fold`](crate::store::fold)). `lock` is the transaction that locked the limits of
+    /// tenants whose runs start; the statement then runs inside it.
+    ///
+    /// The statement begins with the fence: it fails as a whole when a lease was lost, or when a shard
+    /// contains events that this lane has not folded.
     pub(super) async fn store(
         &mut self,
         pending: &PendingFlush,
         at: i64,
         lock: Option<LoopTx>,
     ) -> Result<(), StoreError> {
+        let batch = self.batch(pending, at);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let rows = self.rows(pending, at);
+        let begun = Instant::now();
+        let statement = fold::statement(&batch, &rows);
+        let now = match lock {
+            None => self.loops.store_held(&batch, statement).await?,
+            Some(lock) => self.store_locked(lock, pending, statement).await?,
+        };
+        if let Some(bus_doorbell) = self
+            .bus_doorbell
+            .as_ref()
+            .filter(|_| !rows.outbox.is_empty())
+        {
+            bus_doorbell.ring();
+        }
+        self.metrics
+            .flush_seconds
+            .observe(begun.elapsed().as_secs_f64());
+        self.metrics
+            .flush_events
+            .observe(pending.events.len() as f64);
+        self.clock = Some(DatabaseClock::at(now));
+        for (shard, mark) in &pending.marks {
+            if let Some(held) = self.shards.get_mut(shard) {
+                held.watermark = *mark;
+                held.recorded_at = held.recorded_at.max(at);
+            }
+        }
+        Ok(())
+    }
+
+    /// The events to append, and the watermarks of shards whose events others appended.
+    fn batch<'a>(&'a self, pending: &'a PendingFlush, at: i64) -> HeldBatch<'a> {
         let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
-        let mut changed = Vec::with_capacity(pending.changes.len());
         for (shard, mark) in &pending.marks {
             let held = &self.shards[shard];
             if *mark > held.watermark && !pending.events.iter().any(|event| event.shard == *shard) {
@@ -356,61 +409,37 @@ impl Lane {
             let held = &self.shards[&event.shard];
             batch.append(&held.lease, held.watermark, event);
         }
-        if batch.is_empty() {
-            return Ok(());
-        }
-        for (run_id, changes) in pending
+        batch
+    }
+
+    fn rows<'a>(&'a self, pending: &'a PendingFlush, at: i64) -> FlushRows<'a> {
+        let changed: Vec<ChangedRun<'a>> = pending
             .changes
             .iter()
             .filter(|(_, changes)| !changes.is_empty())
-        {
-            let Some(run) = self.shards[&run_id.shard()].runs.get(run_id) else {
-                continue;
-            };
-            changed.push(ChangedRun {
-                run,
-                changes,
-                born: pending.born.get(run_id),
-                plan_fingerprint: pending.planned.get(run_id).map(String::as_str),
-            });
+            .filter_map(|(run_id, changes)| {
+                Some(ChangedRun {
+                    run: self.shards[&run_id.shard()].runs.get(run_id)?,
+                    changes,
+                    new_row: pending.new_runs.get(run_id),
+                    plan_fingerprint: pending.planned.get(run_id).map(String::as_str),
+                })
+            })
+            .collect();
+        FlushRows {
+            outbox: self.outbox_messages(&changed, &pending.marks, at),
+            changed,
+            conflicts: &pending.conflicts,
+            resolutions: &pending.resolutions,
+            claims_only: pending.claims_only,
         }
-        let begun = Instant::now();
-        let news = self.news(&changed, &pending.marks, at);
-        let statement = rows::statement(
-            !pending.claims_only,
-            &batch,
-            &changed,
-            &pending.conflicts,
-            &pending.resolutions,
-            &news,
-        );
-        let now = match lock {
-            None => self.loops.store_held(&batch, statement).await?,
-            Some(lock) => self.store_locked(lock, pending, statement).await?,
-        };
-        if let Some(listeners) = self.listeners.as_ref().filter(|_| !news.is_empty()) {
-            listeners.tell();
-        }
-        self.metrics
-            .flush_seconds
-            .observe(begun.elapsed().as_secs_f64());
-        self.metrics
-            .flush_events
-            .observe(pending.events.len() as f64);
-        self.clock = Some(super::clock::DatabaseClock::at(now));
-        for (shard, mark) in &pending.marks {
-            if let Some(held) = self.shards.get_mut(shard) {
-                (held.watermark, held.recorded_at) = (*mark, held.recorded_at.max(at));
-            }
-        }
-        Ok(())
     }
 
     async fn store_locked(
         &self,
         mut lock: LoopTx,
         pending: &PendingFlush,
-        statement: Query<'_, Postgres, PgArguments>,
+        statement: Statement<'_>,
     ) -> Result<Timestamp, StoreError> {
         let held = pending
             .marks
@@ -431,37 +460,40 @@ impl Lane {
         Ok(now)
     }
 
-    /// What the bus is told of a flush.
-    fn news(
+    /// The messages for the bus; none while the bus has no consumers.
+    fn outbox_messages(
         &self,
         changed: &[ChangedRun<'_>],
         marks: &HashMap<i16, i64>,
         at: i64,
     ) -> Vec<OutboxMessage> {
-        let message = changed.iter().filter(|_| self.listeners.is_some());
-        let position =
-            |changed: &ChangedRun<'_>| marks.get(&changed.run.header.run_id.shard()).copied();
-        message
-            .filter_map(|changed| outbox::news(changed, position(changed)?, at))
+        if self.bus_doorbell.is_none() {
+            return Vec::new();
+        }
+        let position = |run: &Run| marks.get(&run.header.run_id.shard()).copied();
+        changed
+            .iter()
+            .filter_map(|changed| outbox::message(changed, position(changed.run)?, at))
             .collect()
     }
 
-    /// Tells the dispatchers and whoever watches, arms timers, and forgets what has ended.
+    /// Publishes a stored flush: notifies dispatchers and watchers, arms timers, requests plans, and
+    /// evicts ended runs.
     pub(super) fn publish(&mut self, pending: PendingFlush) {
-        self.run_watchers.ring(pending.changes.keys());
+        self.run_watchers.notify(pending.changes.keys());
         for waiting in pending.unplanned {
             let run = self
                 .shards
                 .get(&waiting.run_id.shard())
                 .and_then(|held| held.runs.get(&waiting.run_id));
-            // Its plan may have come right behind it.
+            // The plan may have arrived in the same flush.
             let unplanned = run.filter(|run| run.plan.is_none());
             let header = unplanned.map(|run| (run.header.tenant.clone(), run.header.created_at));
             if let Some((tenant, created_at)) = header {
                 self.plan_or_wait(tenant, created_at, waiting);
             }
         }
-        let mut left = BTreeSet::new();
+        let mut freed = BTreeSet::new();
         for (run_id, changes) in &pending.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else {
                 continue;
@@ -469,18 +501,19 @@ impl Lane {
             let Some(run) = held.runs.get(run_id) else {
                 continue;
             };
-            self.streams.tell(run, changes);
-            self.in_flight.note(run);
-            self.metrics.note(run, changes);
+            self.streams.record(run, changes);
+            self.in_flight.update(run);
+            self.metrics.record(run, changes);
             transition_log::log(run, changes);
-            if let (true, Some(deadline)) = (pending.born.contains_key(run_id), run.header.deadline)
+            if let (true, Some(deadline)) =
+                (pending.new_runs.contains_key(run_id), run.header.deadline)
             {
                 self.timers.arm(deadline, *run_id, None);
             }
             if let Some(plan) = &run.plan {
                 for task_ref in &changes.due {
                     let due = run.task_row(*task_ref).and_then(|task_row| {
-                        crate::core::due_of(task_row, plan.settings(task_ref.ordinal), None)
+                        core::due_of(task_row, plan.settings(task_ref.ordinal), None)
                     });
                     due.into_iter()
                         .for_each(|due| self.timers.arm(due.at, *run_id, Some(*task_ref)));
@@ -493,17 +526,19 @@ impl Lane {
             if run.ended_at.is_some()
                 && let Some(ended) = held.runs.remove(run_id)
             {
-                self.in_flight.forget(*run_id);
-                left.extend(changes.run.then_some(ended.header.tenant));
+                self.in_flight.remove(*run_id);
+                freed.extend(changes.run.then_some(ended.header.tenant));
             }
         }
-        left.iter().for_each(|tenant| self.release_capacity(tenant));
+        freed
+            .iter()
+            .for_each(|tenant| self.release_capacity(tenant));
         self.prune_timers();
-        self.streams.send();
+        self.streams.send_updates();
     }
 }
 
-/// Whether the same without one of the works may succeed.
+/// Whether the flush may succeed without one of its submissions.
 fn may_be_caused_by_one(error: &StoreError) -> bool {
     matches!(
         error,
@@ -511,7 +546,7 @@ fn may_be_caused_by_one(error: &StoreError) -> bool {
     )
 }
 
-/// A fold knows only what stands in events, so what was found out about other runs is written there.
+/// Writes the lookup result into the event, because a fold may depend only on events.
 fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, Body> {
     match &event.body {
         Body::TaskFinished(finished) if good.contains(&event.event_id) => {
@@ -524,12 +559,12 @@ fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, B
     }
 }
 
-/// What the ledger would refuse, and with it everything else of the flush.
+/// Refuses an event that the ledger would refuse together with the rest of the flush.
 pub(super) fn too_large(event: &NewEvent) -> Option<CommandOutcome> {
     let (bytes, most) = (event.payload.len(), event.kind.bytes_max());
     (bytes > most).then(|| {
         CommandOutcome::TooLarge(format!(
-            "{} has {bytes} bytes and may have {most}; shorten it",
+            "{} has {bytes} bytes; at most {most} are allowed; shorten it",
             event.kind.name()
         ))
     })

@@ -1,4 +1,4 @@
-//! How many attempts are under way.
+//! How many attempts are in flight, which decides whether flushes are batched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,54 +8,57 @@ use servo_model::RunId;
 
 use crate::core::Run;
 
-/// With so many attempts under way at an instance somebody else will ask within moments.
+/// At or above this many in-flight attempts of the instance, flushes are batched, because more
+/// submissions arrive within moments.
 const BATCHING_THRESHOLD: u32 = 16;
-/// A run with so many goes on with the others while one of them waits.
+/// Runs with fewer in-flight attempts than this are latency-bound and skip batching.
 const LATENCY_BOUND_BELOW: u32 = 2;
 
-/// The attempts on all lanes of an instance. Cheap to clone.
+/// The in-flight attempts of all lanes of an instance. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct InstanceAttempts(Arc<AtomicU32>);
 
-/// Those on one lane. Kept per run, because memory of a run comes and goes as a whole.
+/// The in-flight attempts of one lane, counted per run, because runs are loaded and evicted as a
+/// whole.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     by_run: HashMap<RunId, u32>,
-    instance_attempts: InstanceAttempts,
+    instance: InstanceAttempts,
 }
 
 impl InFlight {
-    pub(super) fn among(instance_attempts: InstanceAttempts) -> InFlight {
+    pub(super) fn new(instance: InstanceAttempts) -> InFlight {
         InFlight {
             by_run: HashMap::new(),
-            instance_attempts,
+            instance,
         }
     }
 
-    /// The run stands as it does now.
-    pub(super) fn note(&mut self, run: &Run) {
+    /// Records the run's current in-flight count.
+    pub(super) fn update(&mut self, run: &Run) {
         self.set(run.header.run_id, run.counts().with_attempt());
     }
 
-    pub(super) fn forget(&mut self, run: RunId) {
+    pub(super) fn remove(&mut self, run: RunId) {
         self.set(run, 0);
     }
 
-    pub(super) fn drop_shard(&mut self, shard: i16) {
+    pub(super) fn remove_shard(&mut self, shard: i16) {
         let all = self.by_run.keys().copied();
-        let gone: Vec<RunId> = all.filter(|run| run.shard() == shard).collect();
-        gone.into_iter().for_each(|run| self.forget(run));
+        let removed: Vec<RunId> = all.filter(|run| run.shard() == shard).collect();
+        removed.into_iter().for_each(|run| self.remove(run));
     }
 
-    /// Whether the run has nothing else to go on with meanwhile.
+    /// Whether every delay of a flush delays the run.
     pub(super) fn is_latency_bound(&self, run: RunId) -> bool {
         self.by_run
             .get(&run)
             .is_none_or(|attempts| *attempts < LATENCY_BOUND_BELOW)
     }
 
+    /// Whether flushes are batched now.
     pub(super) fn is_busy(&self) -> bool {
-        self.instance_attempts.0.load(Ordering::Relaxed) >= BATCHING_THRESHOLD
+        self.instance.0.load(Ordering::Relaxed) >= BATCHING_THRESHOLD
     }
 
     fn set(&mut self, run: RunId, attempts: u32) {
@@ -63,11 +66,12 @@ impl InFlight {
             0 => self.by_run.remove(&run),
             _ => self.by_run.insert(run, attempts),
         };
-        let (all, before) = (&self.instance_attempts.0, before.unwrap_or(0));
-        match attempts >= before {
-            true => all.fetch_add(attempts - before, Ordering::Relaxed),
-            false => all.fetch_sub(before - attempts, Ordering::Relaxed),
-        };
+        let (all, before) = (&self.instance.0, before.unwrap_or(0));
+        if attempts >= before {
+            all.fetch_add(attempts - before, Ordering::Relaxed);
+        } else {
+            all.fetch_sub(before - attempts, Ordering::Relaxed);
+        }
     }
 }
 
@@ -77,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_has_nothing_else_under_way_is_in_a_hurry() {
+    fn a_run_without_another_attempt_in_flight_is_latency_bound() {
         let mut in_flight = InFlight::default();
         assert!(in_flight.is_latency_bound(run_id(1)));
         in_flight.set(run_id(1), LATENCY_BOUND_BELOW - 1);
@@ -87,23 +91,21 @@ mod tests {
     }
 
     #[test]
-    fn attempts_on_other_lanes_make_a_crowd_too() {
-        let instance_attempts = InstanceAttempts::default();
-        let (mut one, mut other) = (
-            InFlight::among(instance_attempts.clone()),
-            InFlight::among(instance_attempts),
-        );
+    fn attempts_of_other_lanes_count_for_the_instance() {
+        let instance = InstanceAttempts::default();
+        let mut one = InFlight::new(instance.clone());
+        let mut other = InFlight::new(instance);
         one.set(run_id(1), BATCHING_THRESHOLD - 1);
         other.set(run_id(2), 1);
         assert!(one.is_busy() && other.is_busy());
-        one.forget(run_id(2));
-        assert!(other.is_busy(), "what is another's is not forgotten");
-        other.forget(run_id(2));
+        one.remove(run_id(2));
+        assert!(other.is_busy(), "a lane removes only its own runs");
+        other.remove(run_id(2));
         assert!(!one.is_busy() && !other.is_busy());
     }
 
     #[test]
-    fn attempts_of_all_runs_make_a_crowd_until_they_are_forgotten() {
+    fn attempts_count_until_their_run_or_shard_is_removed() {
         let mut in_flight = InFlight::default();
         let (one, other) = (run_id(1), run_id(2));
         in_flight.set(one, BATCHING_THRESHOLD - 1);
@@ -112,17 +114,17 @@ mod tests {
         assert!(in_flight.is_busy());
         in_flight.set(other, 1);
         assert!(in_flight.is_busy());
-        in_flight.forget(other);
+        in_flight.remove(other);
         assert!(!in_flight.is_busy());
         in_flight.set(one, BATCHING_THRESHOLD);
-        in_flight.forget(other);
+        in_flight.remove(other);
         assert!(
             in_flight.is_busy(),
-            "what is not there is forgotten without harm"
+            "removing an absent run changes nothing"
         );
-        in_flight.drop_shard(other.shard());
+        in_flight.remove_shard(other.shard());
         assert!(in_flight.is_busy());
-        in_flight.drop_shard(one.shard());
+        in_flight.remove_shard(one.shard());
         assert!(!in_flight.is_busy());
         assert!(in_flight.by_run.is_empty());
     }

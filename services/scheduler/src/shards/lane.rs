@@ -1,11 +1,11 @@
-//! One lane: the memory of its shards, and one flush after the other.
+//! One lane: the memory of its shards and its inbox. See the [module](super) for its cycle.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
-use servo_bus::Listeners;
+use servo_bus::BusDoorbell;
 use servo_model::RunId;
 use servo_store::{LedgerReader, LoopStore, Store};
 use tokio::sync::{mpsc, watch};
@@ -26,35 +26,37 @@ use crate::core::Limits;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
 
-/// How soon timers ask for the database's time after a flush that failed forgot it.
-const CLOCK_PAUSE: Duration = Duration::from_millis(100);
-/// In a crowd, from the beginning of one flush to that of the next. One that takes longer is followed at once.
-const FLUSH_SPACING: Duration = Duration::from_millis(10);
-/// What one flush carries at most.
-const ASKS_PER_FLUSH_MAX: usize = 1_024;
-/// With so many tasks of new plans it is closed: all of them are rows of one statement, which has but seconds.
+/// How soon the timers read the database's time again after a failed flush discarded it.
+const CLOCK_RETRY: Duration = Duration::from_millis(100);
+/// Under load, the time from the start of one flush to the start of the next. A flush that takes longer
+/// is followed at once.
+const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
+/// How many commands one flush contains.
+const COMMANDS_PER_FLUSH_MAX: usize = 1_024;
+/// How many tasks of new plans complete a flush, because all of them are rows of one statement, which
+/// has a timeout of seconds.
 const PLANNED_TASKS_PER_FLUSH: usize = 50_000;
 
 #[derive(Debug)]
 pub(super) enum Message {
     Submission(Submission),
-    /// The keeper acquired a shard.
-    Take(Box<servo_store::Lease>),
-    /// The keeper renewed a lease.
+    /// The lease keeper acquired a shard.
+    Acquired(Box<servo_store::Lease>),
+    /// The lease keeper renewed a lease.
     Renewed(Box<servo_store::Lease>),
-    /// The keeper lost a shard, or gives it away.
-    Drop(i16),
-    /// Somebody may have appended to it.
-    Look(i16),
-    /// There may be places for runs that wait.
-    RunCapacity,
+    /// The lease keeper lost or releases a shard.
+    Dropped(i16),
+    /// Another service may have appended to the shard.
+    CatchUp(i16),
+    /// Waiting runs may be able to start.
+    CapacityChanged,
     OpenStream(DispatcherStream),
     CloseStream(DispatcherStreamId),
     #[cfg(test)]
     Panic,
 }
 
-/// What the lanes of an instance have in common. Cheap to clone.
+/// The state that the lanes of an instance share. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shared {
     pub(super) unreadable: Unreadable,
@@ -71,21 +73,21 @@ pub(super) struct Lane {
     pub(super) shards: HashMap<i16, Shard>,
     pub(super) timers: Timers,
     pub(super) streams: DispatcherStreams,
-    /// Unknown until the first answer of the database.
+    /// Unknown until the database has answered, and after a failed flush.
     pub(super) clock: Option<DatabaseClock>,
     pub(super) unreadable: Unreadable,
     pub(super) run_watchers: RunWatchers,
-    /// The way to whoever has runs planned.
+    /// Sends runs without a plan to the [`PlanRequester`](crate::plan_requester::PlanRequester).
     pub(super) unplanned: mpsc::UnboundedSender<UnplannedRun>,
     pub(super) metrics: Metrics,
-    pub(super) listeners: Option<Listeners>,
+    pub(super) bus_doorbell: Option<BusDoorbell>,
     pub(super) limits: watch::Receiver<Limits>,
     pub(super) waiting: WaitingRuns,
     pub(super) run_capacity: RunCapacity,
     pub(super) renewals: Renewals,
     pub(super) in_flight: InFlight,
     /// When the last flush began.
-    pub(super) flushed: Option<Instant>,
+    pub(super) last_flush: Option<Instant>,
 }
 
 impl Lane {
@@ -95,7 +97,7 @@ impl Lane {
             plans,
             unplanned,
             metrics,
-            listeners,
+            bus_doorbell,
             limits,
         }: LaneContext,
         Shared {
@@ -118,25 +120,25 @@ impl Lane {
             run_watchers,
             unplanned,
             metrics,
-            listeners,
+            bus_doorbell,
             limits,
             waiting: WaitingRuns::default(),
             run_capacity,
             renewals,
-            in_flight: InFlight::among(instance_attempts),
-            flushed: None,
+            in_flight: InFlight::new(instance_attempts),
+            last_flush: None,
         }
     }
 
-    /// Ends when the last handle is dropped. After a panic it goes on with nothing but its streams: the keeper renews the
-    /// leases, and with each the shard is loaded anew.
+    /// Runs until the last handle is dropped. After a panic the lane keeps only its dispatcher streams;
+    /// each shard is loaded again when the lease keeper renews its lease.
     pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
         while AssertUnwindSafe(self.serve(&mut inbox))
             .catch_unwind()
             .await
             .is_err()
         {
-            tracing::error!("a lane panicked; its shards are loaded anew");
+            tracing::error!("a lane panicked; reloading its shards");
             self.metrics.lane_panics.inc();
             self.drop_everything();
         }
@@ -160,9 +162,10 @@ impl Lane {
         message: Message,
         inbox: &mut mpsc::UnboundedReceiver<Message>,
     ) {
-        // A turn, not a delay: callers who were just answered and have more can still join.
+        // Yields once without a delay, so that callers who were just answered can join this flush.
         tokio::task::yield_now().await;
-        let (mut submissions, mut latency_bound) = (Vec::new(), false);
+        let mut submissions = Vec::new();
+        let mut latency_bound = false;
         let mut message = Some(message);
         while let Some(current) = message {
             match current {
@@ -174,37 +177,36 @@ impl Lane {
                     submissions.push(submission);
                 }
                 other => {
-                    // What was asked before comes before.
+                    // Earlier submissions are flushed first.
                     self.flush(std::mem::take(&mut submissions)).await;
                     self.handle_control(other).await;
                 }
             }
-            message = match is_full(&submissions) {
-                true => None,
-                false => {
-                    self.next_or_wait(!submissions.is_empty() && !latency_bound, inbox)
-                        .await
-                }
+            message = if is_full(&submissions) {
+                None
+            } else {
+                let can_wait = !submissions.is_empty() && !latency_bound;
+                self.next_or_wait(can_wait, inbox).await
             };
         }
         self.flush(submissions).await;
     }
 
-    /// What else has come. In a crowd others are about to, and a flush of several costs hardly more than a flush of one: who
-    /// can wait does so for a moment.
+    /// Returns the next queued message. Under load, waits up to [`FLUSH_INTERVAL`] for one, because a
+    /// larger batch costs Postgres almost the same as a single event (ADR 14).
     async fn next_or_wait(
         &self,
         can_wait: bool,
         inbox: &mut mpsc::UnboundedReceiver<Message>,
     ) -> Option<Message> {
-        let flushed = self
-            .flushed
+        let last_flush = self
+            .last_flush
             .filter(|_| can_wait && self.in_flight.is_busy());
-        match (inbox.try_recv(), flushed) {
+        match (inbox.try_recv(), last_flush) {
             (Ok(message), _) => Some(message),
             (Err(_), None) => None,
-            (Err(_), Some(flushed)) => {
-                tokio::time::timeout_at(flushed + FLUSH_SPACING, inbox.recv())
+            (Err(_), Some(last_flush)) => {
+                tokio::time::timeout_at(last_flush + FLUSH_INTERVAL, inbox.recv())
                     .await
                     .ok()?
             }
@@ -214,33 +216,33 @@ impl Lane {
     async fn handle_control(&mut self, message: Message) {
         match message {
             Message::Submission(_) => {}
-            Message::Take(lease) => self.take(*lease).await,
+            Message::Acquired(lease) => self.load_shard(*lease).await,
             Message::Renewed(lease) => self.renew(*lease).await,
-            Message::Drop(shard) => self.drop_shard(shard),
-            Message::Look(shard) => self.look(shard).await,
-            Message::RunCapacity => self.start_waiting_runs().await,
+            Message::Dropped(shard) => self.drop_shard(shard),
+            Message::CatchUp(shard) => self.catch_up_or_reload(shard).await,
+            Message::CapacityChanged => self.start_waiting_runs().await,
             Message::OpenStream(stream) => self.open_stream(stream),
             Message::CloseStream(stream) => self.streams.close(stream),
             #[cfg(test)]
-            Message::Panic => panic!("as the test asks"),
+            Message::Panic => panic!("requested by a test"),
         }
     }
 
-    /// A shard that could not be loaded, or had to be dropped, is tried again as long as its lease is held.
+    /// Updates the lease of a shard, or loads a shard that could not be loaded or was dropped.
     async fn renew(&mut self, lease: servo_store::Lease) {
         match self.shards.get_mut(&lease.shard()) {
             Some(shard) if shard.lease.epoch() == lease.epoch() => shard.lease = lease,
             Some(_) => {}
-            None => self.take(lease).await,
+            None => self.load_shard(lease).await,
         }
     }
 
     pub(super) fn drop_shard(&mut self, shard: i16) {
-        // Also of a shard that is not in memory: what could not be loaded to its end may have noted some already.
-        self.waiting.drop_shard(shard);
-        self.in_flight.drop_shard(shard);
+        // Also for a shard that is not in memory, because a failed load may have added entries.
+        self.waiting.remove_shard(shard);
+        self.in_flight.remove_shard(shard);
         if self.shards.remove(&shard).is_some() {
-            self.streams.gone(shard);
+            self.streams.send_gone(shard);
         }
     }
 
@@ -248,24 +250,26 @@ impl Lane {
         let shards: Vec<i16> = self.shards.keys().copied().collect();
         shards.into_iter().for_each(|shard| self.drop_shard(shard));
         self.streams.discard_updates();
-        (self.timers, self.waiting, self.clock) = (Timers::default(), WaitingRuns::default(), None);
+        self.timers = Timers::default();
+        self.waiting = WaitingRuns::default();
+        self.clock = None;
     }
 
-    /// What is not sure is read again when it is next needed.
+    /// Evicts these runs from memory; the next access restores them from their rows.
     pub(super) fn evict_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
         for run in runs {
-            self.in_flight.forget(run);
+            self.in_flight.remove(run);
             if let Some(shard) = self.shards.get_mut(&run.shard()) {
                 shard.runs.remove(&run);
             }
         }
     }
 
-    /// Without a clock it is not known what is due, so it is asked for soon.
+    /// When the next timer is due; soon when the database's time must be read first.
     fn next_due(&self) -> Option<Instant> {
         let next = self.timers.next()?;
         Some(self.clock.map_or_else(
-            || Instant::now() + CLOCK_PAUSE,
+            || Instant::now() + CLOCK_RETRY,
             |clock| clock.instant(next).into(),
         ))
     }
@@ -277,12 +281,12 @@ fn is_full(submissions: &[Submission]) -> bool {
             .iter()
             .flat_map(|submission| &submission.commands)
     };
-    commands().count() >= ASKS_PER_FLUSH_MAX
+    commands().count() >= COMMANDS_PER_FLUSH_MAX
         || commands().map(Command::planned_tasks).sum::<usize>() >= PLANNED_TASKS_PER_FLUSH
 }
 
-/// Answers everybody that it did not happen.
-pub(super) fn refuse(submissions: Vec<Submission>, why: &SubmitError) {
+/// Replies to all callers that their submission was not stored.
+pub(super) fn reject(submissions: Vec<Submission>, why: &SubmitError) {
     for submission in submissions {
         let _ = submission.reply.send(Err(why.clone()));
     }
@@ -308,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flush_is_closed_by_the_tasks_of_its_plans_too() {
+    fn a_flush_is_complete_with_enough_tasks_of_new_plans() {
         let large = plan(&vec![&[] as &[u32]; 20_000]);
         let new = known_plan(&Plans::default(), &large);
         let submission = |n| {

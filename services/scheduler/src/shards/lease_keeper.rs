@@ -1,4 +1,5 @@
-//! Which shards this instance holds: takes what is free up to its share, renews, and gives back what is too much.
+//! Keeps the leases of this instance: acquires free shards up to its share, renews them, and releases
+//! those above its share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use servo_mesh::{Doorbell, REBALANCE_DELAY};
 use servo_model::Stream;
-use servo_store::{Generation, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError, query};
+use servo_store::{Generation, Lease, LeaseTtl, Leases, LoopStore, Store, StoreError};
 use tokio::sync::Mutex;
 
 use super::Shards;
 use super::lane::Message;
+use crate::store::{instances, shards};
 
-/// The instances that live, each with a row it renews.
+/// Acquires, renews and rebalances this instance's share of the execution shards.
 #[derive(Debug, Clone)]
 pub(crate) struct LeaseKeeper {
     leases: Leases,
@@ -20,7 +22,7 @@ pub(crate) struct LeaseKeeper {
     shards: Shards,
     holder: Arc<str>,
     address: Arc<str>,
-    /// Who was silent for so long is gone, and so are its leases.
+    /// An instance that was silent for this long counts as gone, and its leases expire.
     ttl: Duration,
     store: Store,
     held: Arc<Mutex<Held>>,
@@ -31,7 +33,7 @@ pub(crate) struct LeaseKeeper {
 struct Held {
     leases: HashMap<i16, Lease>,
     generation: Generation,
-    /// How many there are of us, and since when.
+    /// The number of living instances, and since when it is that number.
     instances: (usize, Instant),
 }
 
@@ -60,14 +62,15 @@ impl LeaseKeeper {
         }
     }
 
-    /// Rings while shards change hands.
+    /// Wakes the loop while shards move between instances.
     pub(crate) fn doorbell(&self) -> &Doorbell {
         &self.doorbell
     }
 
-    /// One round: say that we live, renew, share out. Answers how many shards changed hands.
+    /// Registers the instance, renews its leases and rebalances. Returns how many shards moved.
     pub(crate) async fn run_once(self) -> Result<usize, StoreError> {
-        let instances = self.register_instance().await?;
+        let instances =
+            instances::register(&self.loops, &self.holder, &self.address, self.ttl).await?;
         let mut held = self.held.lock().await;
         self.release_after_reconnect(&mut held).await;
         if held.instances.0 != instances {
@@ -77,7 +80,7 @@ impl LeaseKeeper {
         let held = &mut held.leases;
         let renewed = self.leases.renew(held.values().cloned().collect()).await?;
         for lease in &renewed.lost {
-            self.tell(lease.shard(), Message::Drop(lease.shard()));
+            self.send(lease.shard(), Message::Dropped(lease.shard()));
         }
         let lost = renewed.lost.len();
         *held = renewed
@@ -85,12 +88,12 @@ impl LeaseKeeper {
             .into_iter()
             .map(|lease| (lease.shard(), lease))
             .collect();
-        self.tell_renewed(held);
+        self.send_renewals(held);
         let all = usize::from(Stream::Execution.shards().unsigned_abs());
         let share = all.div_ceil(instances.max(1));
-        let given = self.give_back(held, share).await?;
-        let taken = self.take(held, share).await?;
-        // The others are about to give back what is above their share.
+        let released = self.release_excess(held, share).await?;
+        let acquired = self.acquire(held, share).await?;
+        // Other instances are about to release the shards above their share.
         if held.len() < share && changed.elapsed() < self.ttl {
             self.doorbell.ring_in(REBALANCE_DELAY);
         }
@@ -98,12 +101,13 @@ impl LeaseKeeper {
             .metrics
             .shards
             .set(i64::try_from(held.len()).unwrap_or(i64::MAX));
-        self.look().await?;
-        Ok(lost + given + taken)
+        self.catch_up_behind().await?;
+        Ok(lost + released + acquired)
     }
 
-    /// What was acquired over a connection that is gone is worth nothing: it is given back, to be taken again under a
-    /// new epoch with everything read anew.
+    /// Releases all leases after the database connection was replaced, because a lease is only valid
+    /// on the connection that acquired it. They are acquired again under a new epoch, and the shards
+    /// are loaded again.
     async fn release_after_reconnect(&self, held: &mut Held) {
         let generation = self.store.generation();
         if std::mem::replace(&mut held.generation, generation) == generation {
@@ -112,98 +116,82 @@ impl LeaseKeeper {
         self.release_all(held).await;
     }
 
-    /// What cannot be released now runs out by itself.
+    /// Releases all leases. A lease that cannot be released now expires.
     async fn release_all(&self, held: &mut Held) {
         let leases = std::mem::take(&mut held.leases);
         leases
             .keys()
-            .for_each(|shard| self.tell(*shard, Message::Drop(*shard)));
+            .for_each(|shard| self.send(*shard, Message::Dropped(*shard)));
         for lease in leases.into_values() {
             let _ = self.leases.release(lease).await;
         }
     }
 
-    /// Gives everything back at once, so that others need not wait for the leases to run out.
+    /// Releases all leases on shutdown, so that other instances need not wait until they expire.
     pub(crate) async fn leave(&self) {
         self.release_all(&mut *self.held.lock().await).await;
-        let _ = self
-            .loops
-            .execute(query(include_str!("../store/leave.sql")).bind(&*self.holder))
-            .await;
+        let _ = instances::delete(&self.loops, &self.holder).await;
     }
 
-    async fn register_instance(&self) -> Result<usize, StoreError> {
-        let note = query(include_str!("../store/note_instance.sql"))
-            .bind(&*self.holder)
-            .bind(&*self.address)
-            .bind(self.ttl.as_secs_f64());
-        let rows: Vec<(i64,)> = self.loops.all(note).await?;
-        Ok(rows
-            .first()
-            .map_or(1, |(count,)| usize::try_from(*count).unwrap_or(1)))
-    }
-
-    async fn take(
+    async fn acquire(
         &self,
         held: &mut HashMap<i16, Lease>,
         share: usize,
     ) -> Result<usize, StoreError> {
         let free =
             |shard: &i16| !held.contains_key(shard) && !self.shards.unreadable.contains(*shard);
-        let wanted: Vec<i16> = (0..Stream::Execution.shards()).filter(free).collect();
-        let taken = self
+        let candidates: Vec<i16> = (0..Stream::Execution.shards()).filter(free).collect();
+        let acquired = self
             .leases
-            .acquire(&wanted, share.saturating_sub(held.len()))
+            .acquire(&candidates, share.saturating_sub(held.len()))
             .await?;
-        let count = taken.len();
-        for lease in taken {
-            self.tell(lease.shard(), Message::Take(Box::new(lease.clone())));
+        let count = acquired.len();
+        for lease in acquired {
+            self.send(lease.shard(), Message::Acquired(Box::new(lease.clone())));
             held.insert(lease.shard(), lease);
         }
         Ok(count)
     }
 
-    /// What is above the share, and what only a newer version can read.
-    async fn give_back(
+    /// Releases the shards above the share and those that only a newer version can read.
+    async fn release_excess(
         &self,
         held: &mut HashMap<i16, Lease>,
         share: usize,
     ) -> Result<usize, StoreError> {
-        let (unreadable, mut given): (Vec<i16>, Vec<i16>) = held
+        let (unreadable, mut excess): (Vec<i16>, Vec<i16>) = held
             .keys()
             .copied()
             .partition(|shard| self.shards.unreadable.contains(*shard));
-        // Keeps neighbours, as acquiring takes them.
-        given.sort_unstable();
-        given.drain(..share.min(given.len()));
-        given.extend(unreadable);
-        for shard in &given {
+        // Keeps neighbouring shards, as acquiring does, because neighbours share a lane.
+        excess.sort_unstable();
+        excess.drain(..share.min(excess.len()));
+        excess.extend(unreadable);
+        for shard in &excess {
             if let Some(lease) = held.remove(shard) {
-                self.tell(*shard, Message::Drop(*shard));
+                self.send(*shard, Message::Dropped(*shard));
                 self.leases.release(lease).await?;
             }
         }
-        Ok(given.len())
+        Ok(excess.len())
     }
 
-    fn tell_renewed(&self, held: &HashMap<i16, Lease>) {
-        self.shards.renewals.note(held.values());
+    fn send_renewals(&self, held: &HashMap<i16, Lease>) {
+        self.shards.renewals.update(held.values());
         for lease in held.values() {
-            self.tell(lease.shard(), Message::Renewed(Box::new(lease.clone())));
+            self.send(lease.shard(), Message::Renewed(Box::new(lease.clone())));
         }
     }
 
-    /// Every loop also looks by itself: a lost doorbell costs a round, nothing more.
-    async fn look(&self) -> Result<(), StoreError> {
-        let behind = query(include_str!("../store/behind.sql")).bind(&*self.holder);
-        let shards: Vec<(i16,)> = self.loops.all(behind).await?;
-        for (shard,) in shards {
-            self.tell(shard, Message::Look(shard));
+    /// Wakes the lanes of shards that others appended to, in case a doorbell was lost.
+    async fn catch_up_behind(&self) -> Result<(), StoreError> {
+        for shard in shards::list_behind(&self.loops, &self.holder).await? {
+            self.send(shard, Message::CatchUp(shard));
         }
         Ok(())
     }
 
-    fn tell(&self, shard: i16, message: Message) {
+    fn send(&self, shard: i16, message: Message) {
         let _ = self.shards.send(shard, message);
     }
 }

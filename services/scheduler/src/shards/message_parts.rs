@@ -1,18 +1,19 @@
-//! Messages of a bounded size: what is told comes in as many as it needs.
+//! Splitting the content for a dispatcher into messages of bounded size.
 
-/// What one message carries at most. A receiver refuses one that is too large, and would be sent the same again.
+/// How many entries one message contains. A receiver refuses a message that is too large, and a retry
+/// would send the same one again.
 pub(super) const ENTRIES_PER_MESSAGE_MAX: usize = 256;
 
-/// Messages in the making, filled one after the other.
+/// Fills messages one after the other.
 pub(super) struct Parts<M> {
     empty: M,
     filled: Vec<M>,
-    /// How much the last of them carries.
+    /// How many entries the last message has.
     entries: usize,
 }
 
 impl<M: Clone> Parts<M> {
-    /// `empty` is what every one of them begins as.
+    /// Every message begins as a copy of `empty`.
     pub(super) fn new(empty: M) -> Parts<M> {
         Parts {
             filled: vec![empty.clone()],
@@ -21,7 +22,7 @@ impl<M: Clone> Parts<M> {
         }
     }
 
-    /// Puts so many entries into the last message, or into one more if it has no room.
+    /// Adds entries to the last message, or to a new one if they do not fit.
     pub(super) fn add(&mut self, entries: usize, put: impl FnOnce(&mut M)) {
         if self.entries > 0 && self.entries + entries > ENTRIES_PER_MESSAGE_MAX {
             self.filled.push(self.empty.clone());
@@ -33,7 +34,7 @@ impl<M: Clone> Parts<M> {
         }
     }
 
-    /// At least one.
+    /// Returns at least one message.
     pub(super) fn all(self) -> Vec<M> {
         self.filled
     }
@@ -52,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_filled_before_the_next_begins() {
+    fn a_message_is_filled_before_the_next_one() {
         check(&[], &[&[]]);
         check(&[1, 255], &[&[1, 255]]);
         check(&[1, 255, 1], &[&[1, 255], &[1]]);

@@ -1,11 +1,30 @@
-//! The shards this instance holds: appended to, folded and stored in one statement per flush.
+//! The shards that this instance holds: their memory, and the flushes that store their events.
 //!
-//! A [`Lane`](lane::Lane) is a task that owns the memory of its shards and one flush at a time; while a flush is under
-//! way the next gathers. Two lanes keep Postgres busy while one of them waits for its disk. Neighbours share a lane and
-//! an instance holds neighbours, so two instances have two lanes between them and flush as much at once as one alone
-//! would. Memory is a cache of rows: whenever a flush fails, what it touched is forgotten and read again.
+//! A [`Lane`](lane::Lane) is a task that owns the memory of some shards and writes one flush at a time.
+//! Callers reach it through [`Shards::submit`] with a [`Submission`]: the [`Command`]s of one caller for
+//! one shard. While a flush is in progress, the next submissions gather in the lane's inbox and form the
+//! next flush. A command passes through these steps:
+//!
+//! 1. **load**: runs that are not in memory are restored from their rows ([`load`]); lookups that the fold
+//!    needs are made for all commands at once (promoted versions, quarantined materializations, counts of
+//!    runs under the lock of a tenant's limits).
+//! 2. **fold**: the pure [`core`](crate::core) applies the event to the run in memory and returns a verdict
+//!    and the changes. An event that changes nothing is not appended.
+//! 3. **store**: one statement appends the events, moves the watermarks and writes the changed rows,
+//!    guarded by the fence on the shards' leases ([`flush`], ADR 12).
+//! 4. **publish**: dispatchers receive updates ([`admission`]), watchers are notified, timers are armed,
+//!    and ended runs are evicted. Then the callers get their answers.
+//!
+//! Memory is a cache of the rows: when a flush fails, the runs it touched are evicted or their shard is
+//! loaded again ([`recover`]). Events that other services appended are folded before the lane's own
+//! ([`catch_up`]), because the fence refuses a flush of a shard with unfolded events.
+//!
+//! There are two lanes, so that one flush computes while the other waits for the disk. Neighbouring shards
+//! share a lane and an instance holds neighbouring shards, so two instances use two lanes in total and
+//! flush as much at once as a single instance would.
 
 mod admission;
+mod catch_up;
 mod claim;
 mod clock;
 mod command;
@@ -15,20 +34,19 @@ mod in_flight;
 mod lane;
 mod lease_keeper;
 mod load;
+mod load_shard;
 mod message_parts;
 mod new_run;
 mod outbox;
 mod rebuild;
+mod recover;
 mod renewals;
 mod resolutions;
-mod rows;
 mod run_capacity;
 mod run_limits;
 mod run_watchers;
 mod set_aside;
 mod shard;
-mod statement;
-mod tail;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -36,7 +54,7 @@ mod timers;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use servo_bus::Listeners;
+use servo_bus::BusDoorbell;
 use servo_model::{RunId, Stream};
 use servo_store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -44,12 +62,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use admission::{DispatcherStream, DispatcherStreamId};
 pub(crate) use command::{
     Applied, Claim, Command, CommandOutcome, Enqueued, NewPlan, NewRun, PlanFailure, PlanOutcome,
-    RequestedPlan, RunEvent, RunView, Submission, SubmitError, UnplannedRun, event_id,
+    RequestedPlan, RunEvent, Submission, SubmitError, UnplannedRun, event_id,
 };
 pub(crate) use lease_keeper::LeaseKeeper;
 pub(crate) use load::restore;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
-pub(crate) use run_limits::all_shards;
 
 use lane::{Lane, Message, Shared};
 use renewals::Renewals;
@@ -59,7 +76,7 @@ use crate::core::Limits;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
 
-/// One flush works while the other waits for the disk.
+/// One flush computes while the other waits for the disk.
 const LANES: usize = 2;
 
 fn lane_of(shard: i16) -> usize {
@@ -67,7 +84,7 @@ fn lane_of(shard: i16) -> usize {
     usize::from(shard.unsigned_abs()) * LANES / all
 }
 
-/// The way to the lanes. Cheap to clone.
+/// The handle of the lanes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Shards {
     lanes: Arc<[mpsc::UnboundedSender<Message>]>,
@@ -77,8 +94,8 @@ pub(crate) struct Shards {
     metrics: Metrics,
 }
 
-/// Shards that hold an event which this version does not know. They are given back for a newer one to take, and not
-/// taken again: to pass the event over would lose it.
+/// Shards that contain an event which this version does not know. They are released for a newer version
+/// and not acquired again, because skipping the event would lose it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unreadable(Arc<Mutex<BTreeSet<i16>>>);
 
@@ -98,21 +115,21 @@ impl Unreadable {
     }
 }
 
-/// What the lanes share with the rest of the instance.
+/// What the lanes need from the rest of the instance.
 #[derive(Debug, Clone)]
 pub(crate) struct LaneContext {
     pub(crate) plans: Plans,
-    /// The way to whoever has runs planned.
+    /// Sends runs without a plan to the plan requester.
     pub(crate) unplanned: mpsc::UnboundedSender<UnplannedRun>,
     pub(crate) metrics: Metrics,
-    /// Those who follow runs from afar; a rebuild tells them nothing anew.
-    pub(crate) listeners: Option<Listeners>,
-    /// How many runs tenants may have.
+    /// The consumers of the bus; `None` during a rebuild, which publishes nothing again.
+    pub(crate) bus_doorbell: Option<BusDoorbell>,
+    /// The limits on runs, as the quota service sends them.
     pub(crate) limits: watch::Receiver<Limits>,
 }
 
 impl Shards {
-    /// Starts the lanes. They hold nothing until the keeper gives them shards.
+    /// Starts the lanes, without shards; the lease keeper adds them.
     pub(crate) fn start(store: &Store, context: LaneContext) -> Shards {
         let shared = Shared::default();
         let lane = |_| {
@@ -139,17 +156,17 @@ impl Shards {
         }
     }
 
-    /// Whether the shard holds an event that this version does not know.
+    /// Whether the shard contains an event that this version does not know.
     pub(crate) fn is_unreadable(&self, shard: i16) -> bool {
         self.unreadable.contains(shard)
     }
 
-    /// Rings whenever something of the run was folded here.
-    pub(crate) fn listen(&self, run: RunId) -> tokio::sync::watch::Receiver<()> {
-        self.run_watchers.listen(run)
+    /// Subscribes to everything that this instance folds of the run.
+    pub(crate) fn watch_run(&self, run: RunId) -> tokio::sync::watch::Receiver<()> {
+        self.run_watchers.subscribe(run)
     }
 
-    /// Appends and folds, and answers for each ask in its order once that is stored. All of them belong to `shard`.
+    /// Folds and stores the commands, all of which belong to `shard`, and returns their outcomes in order.
     pub(crate) async fn submit(
         &self,
         shard: i16,
@@ -167,7 +184,7 @@ impl Shards {
         answer.await.map_err(|_| SubmitError::Stopped)?
     }
 
-    /// Opens, or changes, a dispatcher's gate on every lane.
+    /// Opens or replaces a dispatcher's stream on every lane.
     pub(crate) fn open_stream(&self, stream: &DispatcherStream) -> Result<(), SubmitError> {
         let open =
             |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenStream(stream.clone()));
@@ -177,10 +194,10 @@ impl Shards {
             .map_err(|_| SubmitError::Stopped)
     }
 
-    /// Limits have changed: runs that wait may have a place now.
+    /// Checks whether waiting runs may start, after limits have changed.
     pub(crate) fn recheck_capacity(&self) {
         for lane in self.lanes.iter() {
-            let _ = lane.send(Message::RunCapacity);
+            let _ = lane.send(Message::CapacityChanged);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Runs that begin, and plans for those that waited for one.
+//! New runs, and plans for runs that were requested without one.
 
 use std::borrow::Cow;
 
@@ -13,14 +13,13 @@ use servo_store::NewEvent;
 use uuid::Uuid;
 
 use super::command::{
-    Applied, CommandOutcome, NewPlan, NewRun, PlanFailure, PlanOutcome, RequestedPlan, RunView,
-    UnplannedRun,
+    Applied, CommandOutcome, NewPlan, NewRun, PlanFailure, PlanOutcome, RequestedPlan, UnplannedRun,
 };
 use super::flush::{PendingFlush, too_large};
 use super::lane::Lane;
-use super::rows::{Conflict, NewRunRow};
 use super::shard::run_number;
-use crate::core::{Changes, Event, Run, RunHeader, StartDecision, Verdict, fold};
+use crate::core::{Changes, Event, Run, RunHeader, RunView, StartDecision, Verdict, fold};
+use crate::store::fold::{Conflict, NewRunRow};
 use crate::wire;
 
 const PLAN_FAULT_BYTES_MAX: usize = 16 * 1024;
@@ -36,14 +35,14 @@ impl Lane {
         let held = self
             .shards
             .get(&shard)
-            .expect("only asks for held shards come here");
+            .expect("commands are folded only for held shards");
         let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         if let Some(run) = held.runs.get(&new.run_id) {
             let (same, run) = (
                 *new.fingerprint.digest().as_bytes() == run.header.fingerprint,
                 RunView::of(run),
             );
-            // Nothing of it changes, but one that has ended is forgotten again.
+            // Touches the run, so that `publish` evicts it if it has already ended.
             pending.changes.entry(new.run_id).or_default();
             let outcome = if same {
                 CommandOutcome::Exists
@@ -94,9 +93,9 @@ impl Lane {
         if let Some(too_large) = too_large(&request) {
             return applied(too_large, None);
         }
-        pending.born.insert(
+        pending.new_runs.insert(
             new.run_id,
-            NewRunRow::new(new.event_id, &requested, request.payload.clone()),
+            new_run_row(new.event_id, &requested, request.payload.clone()),
         );
         pending.events.push(request);
         match plan {
@@ -121,7 +120,7 @@ impl Lane {
                 pending.marks.insert(shard, mark + 2);
             }
             None => {
-                pending.unplanned.extend(unplanned(&run, &requested));
+                pending.unplanned.extend(unplanned_run(&run, &requested));
                 pending.marks.insert(shard, mark + 1);
             }
         }
@@ -137,7 +136,7 @@ impl Lane {
         applied
     }
 
-    /// The request is kept, the run stays what it is.
+    /// Records the request; the run does not change.
     fn record_conflict(
         &mut self,
         shard: i16,
@@ -164,7 +163,7 @@ impl Lane {
         CommandOutcome::Conflict
     }
 
-    /// Takes a place for the run if it waits for one.
+    /// Takes capacity for a run that waits for it.
     fn has_capacity(&self, shard: i16, planned: &PlanOutcome, pending: &mut PendingFlush) -> bool {
         let run = self
             .shards
@@ -191,7 +190,7 @@ impl Lane {
         let held = self
             .shards
             .get_mut(&shard)
-            .expect("only asks for held shards come here");
+            .expect("commands are folded only for held shards");
         let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         let run = held
             .runs
@@ -202,7 +201,7 @@ impl Lane {
         };
         if !has_capacity {
             self.waiting.return_to_waiting(planned.run_id);
-            self.run_capacity.wanted();
+            self.run_capacity.awaited();
             return applied(CommandOutcome::NoCapacity, Some(RunView::of(run)));
         }
         let (happened, event) = match &planned.result {
@@ -214,7 +213,7 @@ impl Lane {
             ),
             Err(failed) => (
                 Event::PlanFailed {
-                    message: cut(&failed.message),
+                    message: truncate(&failed.message),
                 },
                 failed_event(&run.header, failed),
             ),
@@ -239,7 +238,22 @@ impl Lane {
     }
 }
 
-/// The plan that a waiting run was made stands in its request, so that it is followed when its turn comes.
+pub(super) fn new_run_row(
+    event_id: Uuid,
+    requested: &pb::RunRequested,
+    request: Vec<u8>,
+) -> NewRunRow {
+    NewRunRow {
+        event_id,
+        run_key: requested.run_key.clone(),
+        generation: requested.generation,
+        request,
+        request_id: wire::stored_request_id(requested),
+    }
+}
+
+/// A run that waits for capacity records its plan in RunRequested, so that it later runs the plan that
+/// the caller was shown.
 fn with_plan(new: &NewRun, waits: bool) -> Cow<'_, pb::RunRequested> {
     match new.plan.as_ref().filter(|_| waits) {
         None => Cow::Borrowed(&new.requested),
@@ -251,8 +265,8 @@ fn with_plan(new: &NewRun, waits: bool) -> Cow<'_, pb::RunRequested> {
     }
 }
 
-/// What the planner needs of a run that has no plan; nothing once it has one or has ended.
-pub(super) fn unplanned(run: &Run, requested: &pb::RunRequested) -> Option<UnplannedRun> {
+/// What the planner needs to plan a run; `None` for a run that has a plan or has ended.
+pub(super) fn unplanned_run(run: &Run, requested: &pb::RunRequested) -> Option<UnplannedRun> {
     if run.plan.is_some() || run.ended_at.is_some() {
         return None;
     }
@@ -295,7 +309,12 @@ fn plan_event(
     trace: Option<pb::TraceContext>,
 ) -> NewEvent {
     let fingerprint = fingerprint(header);
-    let created = wire::plan_created(&header.run_id, &fingerprint, plan);
+    let created = wire::plan_created(
+        &header.run_id,
+        &fingerprint,
+        &plan.plan,
+        &plan.plan_fingerprint,
+    );
     let key = IdempotencyKey::plan_created(&header.run_id, &fingerprint);
     event_of(
         header,
@@ -313,14 +332,14 @@ fn failed_event(header: &RunHeader, failed: &PlanFailure) -> NewEvent {
         run_id: header.run_id.to_string(),
         request_fingerprint: fingerprint.to_string(),
         reason: failed.reason.into(),
-        message: cut(&failed.message),
+        message: truncate(&failed.message),
     });
     let key = IdempotencyKey::plan_failed(&header.run_id, &fingerprint);
     event_of(header, failed.event_id, &key, None, None, body)
 }
 
-/// Every fault of a plan at once may be more than an event can hold.
-fn cut(message: &str) -> String {
+/// Shortens a message, because the list of all faults of a plan may exceed the size of an event.
+fn truncate(message: &str) -> String {
     message[..message.floor_char_boundary(PLAN_FAULT_BYTES_MAX)].to_owned()
 }
 

@@ -1,37 +1,33 @@
-//! What the bus is told of a flush: at most one message per run, and none when nothing happened that others follow.
+//! The bus messages of a flush: at most one per run, and none when nothing changed that consumers follow.
 
 use prost::Message as _;
 use servo_model::states::{MaterializationState, TaskState};
 use servo_proto::v1 as pb;
 use uuid::Uuid;
 
-use super::rows::ChangedRun;
 use crate::core::{Materialized, Promotion, Run, TaskChange, Time};
+use crate::store::fold::{ChangedRun, OutboxMessage};
 use crate::wire;
 
-/// One message, as the row of it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct OutboxMessage {
-    pub(super) shard: i16,
-    pub(super) position: i64,
-    pub(super) run_id: Uuid,
-    pub(super) tenant: String,
-    pub(super) workspace: String,
-    pub(super) payload: Vec<u8>,
-}
-
-/// `position` is how far the run's shard is folded with this flush.
-pub(super) fn news(changed: &ChangedRun<'_>, position: i64, at: Time) -> Option<OutboxMessage> {
+/// `position` is the watermark of the run's shard after the flush.
+pub(super) fn message(changed: &ChangedRun<'_>, position: i64, at: Time) -> Option<OutboxMessage> {
     let ChangedRun {
-        run, changes, born, ..
+        run,
+        changes,
+        new_row,
+        ..
     } = changed;
     let failed: Vec<pb::FailedTask> = changes
         .history
         .iter()
-        .filter_map(|change| failed(run, change))
+        .filter_map(|change| failed_task(run, change))
         .collect();
-    let made: Vec<pb::MadeVersion> = changes.materialized.iter().filter_map(made).collect();
-    if born.is_none() && changes.run_history.is_empty() && failed.is_empty() && made.is_empty() {
+    let made: Vec<pb::MadeVersion> = changes
+        .materialized
+        .iter()
+        .filter_map(made_version)
+        .collect();
+    if new_row.is_none() && changes.run_history.is_empty() && failed.is_empty() && made.is_empty() {
         return None;
     }
     let header = &run.header;
@@ -41,7 +37,7 @@ pub(super) fn news(changed: &ChangedRun<'_>, position: i64, at: Time) -> Option<
         run_id: header.run_id.to_string(),
         shard: u32::from(header.run_id.shard().unsigned_abs()),
         position: position.unsigned_abs(),
-        created: born.is_some(),
+        created: new_row.is_some(),
         state: i32::from(run.state.code()),
         reason: i32::from(run.reason.code()),
         failed_tasks: failed,
@@ -58,7 +54,7 @@ pub(super) fn news(changed: &ChangedRun<'_>, position: i64, at: Time) -> Option<
     })
 }
 
-fn failed(run: &Run, change: &TaskChange) -> Option<pb::FailedTask> {
+fn failed_task(run: &Run, change: &TaskChange) -> Option<pb::FailedTask> {
     if change.to != TaskState::Failed {
         return None;
     }
@@ -76,16 +72,16 @@ fn failed(run: &Run, change: &TaskChange) -> Option<pb::FailedTask> {
     })
 }
 
-fn made(made: &Materialized) -> Option<pb::MadeVersion> {
-    let state = match made.promotion {
+fn made_version(version: &Materialized) -> Option<pb::MadeVersion> {
+    let state = match version.promotion {
         Promotion::Promoted => MaterializationState::Promoted,
         Promotion::Quarantined => MaterializationState::Quarantined,
         Promotion::Late => return None,
     };
     Some(pb::MadeVersion {
-        materialization_id: made.attempt_id.to_string(),
-        asset_key: made.asset_key.clone(),
-        partition_key: made.partition_key.clone(),
+        materialization_id: version.attempt_id.to_string(),
+        asset_key: version.asset_key.clone(),
+        partition_key: version.partition_key.clone(),
         state: i32::from(state.code()),
     })
 }

@@ -1,4 +1,5 @@
-//! What the keeper renewed. A lane that is busy with a long flush hears of it late, and still holds its shards.
+//! The renewed leases, shared directly because a lane that is busy with a long flush reads the message
+//! about a renewal late.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -6,17 +7,17 @@ use std::time::Instant;
 
 use servo_store::Lease;
 
-/// Shared by the keeper and the lanes. Cheap to clone.
+/// Shared by the lease keeper and the lanes. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Renewals(Arc<Mutex<HashMap<i16, Lease>>>);
 
 impl Renewals {
-    pub(super) fn note<'a>(&self, renewed: impl Iterator<Item = &'a Lease>) {
+    pub(super) fn update<'a>(&self, renewed: impl Iterator<Item = &'a Lease>) {
         self.lock()
             .extend(renewed.map(|lease| (lease.shard(), lease.clone())));
     }
 
-    /// Whether a lease has run out, and nothing prolonged it meanwhile.
+    /// Whether a lease has expired and was not renewed.
     pub(super) fn has_expired(&self, lease: &Lease, now: Instant) -> bool {
         lease.expires() <= now && !self.is_renewed(lease, now)
     }

@@ -1,78 +1,81 @@
-//! The doorbell for runs that wait for a place: a run that ends anywhere may have left one.
+//! The doorbell for runs that wait for capacity: a run that ends anywhere may have freed some.
 //!
-//! An instance listens only while runs wait there, and rings only for tenants with a limit. A lost ring costs a look.
+//! An instance listens only while runs wait on it, and notifies only for tenants with a limit. A
+//! lost notification costs latency, because lanes also look periodically.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_store::{Listener, LoopStore, Store, query};
+use servo_store::{Listener, LoopStore, Store};
 use tokio::sync::{Notify, mpsc};
 
 use super::lane::Message;
+use crate::store::limits::{self, CAPACITY_CHANNEL};
 
-const CHANNEL: &str = "servo_scheduler_room";
-/// Runs that end within this time ring once.
-const GATHER: Duration = Duration::from_millis(20);
-/// Every loop also looks by itself.
+/// Runs that end within this time send one notification.
+const NOTIFY_INTERVAL: Duration = Duration::from_millis(20);
+/// How often a lane with waiting runs looks without a notification.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunCapacity {
-    left: Arc<Notify>,
-    wanted: Arc<Notify>,
+    released: Arc<Notify>,
+    awaited: Arc<Notify>,
 }
 
 impl RunCapacity {
-    /// Rings and listens for these lanes, as long as they live.
+    /// Notifies and listens for these lanes, as long as they live.
     pub(super) fn start(&self, store: &Store, lanes: &[mpsc::UnboundedSender<Message>]) {
         let lanes = lanes.iter().map(mpsc::UnboundedSender::downgrade).collect();
-        tokio::spawn(ring(self.left.clone(), store.loops().clone()));
-        tokio::spawn(listen(self.wanted.clone(), store.clone(), lanes));
+        tokio::spawn(notify(self.released.clone(), store.loops().clone()));
+        tokio::spawn(listen(self.awaited.clone(), store.clone(), lanes));
     }
 
-    /// A run of a tenant with a limit has ended.
-    pub(super) fn left(&self) {
-        self.left.notify_one();
+    /// Reports that a run of a tenant with a limit has ended.
+    pub(super) fn released(&self) {
+        self.released.notify_one();
     }
 
-    /// Runs wait here.
-    pub(super) fn wanted(&self) {
-        self.wanted.notify_one();
+    /// Reports that runs of this instance wait for capacity.
+    pub(super) fn awaited(&self) {
+        self.awaited.notify_one();
     }
 }
 
-async fn ring(left: Arc<Notify>, loops: LoopStore) {
+async fn notify(released: Arc<Notify>, loops: LoopStore) {
     loop {
-        left.notified().await;
-        if let Err(error) = loops
-            .execute(query("SELECT pg_notify($1, '')").bind(CHANNEL))
-            .await
-        {
-            tracing::debug!(%error, "nobody was told that a run left its place; instances look by themselves");
+        released.notified().await;
+        if let Err(error) = limits::notify_capacity(&loops).await {
+            tracing::debug!(%error, "failed to notify instances of free run capacity; they look periodically");
         }
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(NOTIFY_INTERVAL).await;
     }
 }
 
-async fn listen(wanted: Arc<Notify>, store: Store, lanes: Vec<mpsc::WeakUnboundedSender<Message>>) {
+async fn listen(
+    awaited: Arc<Notify>,
+    store: Store,
+    lanes: Vec<mpsc::WeakUnboundedSender<Message>>,
+) {
     loop {
-        wanted.notified().await;
-        let mut listener = store.listen(CHANNEL).await.ok();
-        // What was rung before is found by a look. Lanes in which runs still wait say so again.
-        while tell(&lanes) {
-            if tokio::time::timeout(LOOK_EVERY, wanted.notified())
+        awaited.notified().await;
+        let mut listener = store.listen(CAPACITY_CHANNEL).await.ok();
+        // The first message to the lanes covers notifications from before the listener was open.
+        // Lanes in which runs still wait report it again.
+        while send_to(&lanes) {
+            if tokio::time::timeout(LOOK_EVERY, awaited.notified())
                 .await
                 .is_err()
             {
                 break;
             }
-            if let Err(error) = heard(&mut listener).await {
+            if let Err(error) = wait_for_notification(&mut listener).await {
                 tracing::debug!(
                     error,
-                    "rings may have been lost; the instance looks by itself"
+                    "capacity notifications may have been lost; the lanes look now"
                 );
-                listener = store.listen(CHANNEL).await.ok();
+                listener = store.listen(CAPACITY_CHANNEL).await.ok();
             }
         }
         if lanes.iter().all(|lane| lane.upgrade().is_none()) {
@@ -81,23 +84,23 @@ async fn listen(wanted: Arc<Notify>, store: Store, lanes: Vec<mpsc::WeakUnbounde
     }
 }
 
-/// Waits for a ring, or for the time to look without one.
-async fn heard(listener: &mut Option<Listener>) -> Result<(), String> {
+/// Returns after a notification, or when it is time to look without one.
+async fn wait_for_notification(listener: &mut Option<Listener>) -> Result<(), String> {
     let Some(listening) = listener else {
         tokio::time::sleep(LOOK_EVERY).await;
-        return Err("nobody listens".to_owned());
+        return Err("the listener is not connected".to_owned());
     };
-    match tokio::time::timeout(LOOK_EVERY, listening.heard()).await {
-        Ok(heard) => heard.map_err(|error| error.to_string()),
+    match tokio::time::timeout(LOOK_EVERY, listening.notified()).await {
+        Ok(notified) => notified.map_err(|error| error.to_string()),
         Err(_) => Ok(()),
     }
 }
 
-/// Answers whether anybody is there to be told.
-fn tell(lanes: &[mpsc::WeakUnboundedSender<Message>]) -> bool {
-    let message = lanes.iter().filter_map(mpsc::WeakUnboundedSender::upgrade);
-    message
-        .filter(|lane| lane.send(Message::RunCapacity).is_ok())
+/// Returns whether a lane is still alive.
+fn send_to(lanes: &[mpsc::WeakUnboundedSender<Message>]) -> bool {
+    let alive = lanes.iter().filter_map(mpsc::WeakUnboundedSender::upgrade);
+    alive
+        .filter(|lane| lane.send(Message::CapacityChanged).is_ok())
         .count()
         > 0
 }

@@ -1,26 +1,27 @@
-//! Runs of tenants with limits: counted under a lock before they start, and kept waiting until there is a place.
+//! Limits on concurrent, queued and daily runs (ADR 11).
 //!
-//! What starts a run is its PlanCreated. For a tenant with a limit it is appended in a transaction that first takes the
-//! tenant's lock and counts, so whatever instance holds the run's shard, no two take the same place (ADR 0011).
+//! A run starts with its PlanCreated. For a tenant with a limit the event is appended in a transaction
+//! that first takes the tenant's lock and counts its runs, so that two instances never use the same
+//! free capacity. A run above the limit keeps its request and waits without a plan.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use servo_model::{RunId, Stream, TenantId};
-use servo_store::{LoopTx, StoreError, Timestamp, query};
-use uuid::Uuid;
+use servo_model::{RunId, TenantId};
+use servo_store::{LoopTx, StoreError};
 
 use super::command::{Command, Submission, UnplannedRun};
 use super::flush::PendingFlush;
 use super::lane::Lane;
 use crate::core::{InUse, RunLimits, StartDecision, Time, decide_start, take_capacity};
+use crate::store::limits;
 
-/// Runs of one lane that have no plan yet, by tenant and age: most of them wait for a place.
+/// Runs of one lane without a plan, by tenant and age. Most of them wait for capacity.
 #[derive(Debug, Default)]
 pub(super) struct WaitingRuns {
     runs: BTreeMap<TenantId, BTreeMap<(Time, RunId), UnplannedRun>>,
-    /// Those whose turn it is: their plan is on its way.
-    called: HashSet<RunId>,
+    /// Runs that may start: their plan is requested.
+    starting: HashSet<RunId>,
 }
 
 impl WaitingRuns {
@@ -32,7 +33,7 @@ impl WaitingRuns {
     }
 
     pub(super) fn remove(&mut self, tenant: &TenantId, created_at: Time, run_id: RunId) {
-        self.called.remove(&run_id);
+        self.starting.remove(&run_id);
         if let Some(runs) = self.runs.get_mut(tenant) {
             runs.remove(&(created_at, run_id));
             if runs.is_empty() {
@@ -41,50 +42,56 @@ impl WaitingRuns {
         }
     }
 
-    /// Its turn was not, after all: somebody else took the place.
+    /// Another run took the capacity first; this run waits again.
     pub(super) fn return_to_waiting(&mut self, run_id: RunId) {
-        self.called.remove(&run_id);
+        self.starting.remove(&run_id);
     }
 
-    pub(super) fn drop_shard(&mut self, shard: i16) {
-        self.called.retain(|run| run.shard() != shard);
+    pub(super) fn remove_shard(&mut self, shard: i16) {
+        self.starting.retain(|run| run.shard() != shard);
         for runs in self.runs.values_mut() {
             runs.retain(|(_, run), _| run.shard() != shard);
         }
         self.runs.retain(|_, runs| !runs.is_empty());
     }
 
-    /// Runs that may start now, each once.
-    fn call(&mut self, tenant: &TenantId, turns: Option<&HashSet<RunId>>) -> Vec<UnplannedRun> {
+    /// Returns the runs that may start now, each run once.
+    fn take_startable(
+        &mut self,
+        tenant: &TenantId,
+        startable: Option<&HashSet<RunId>>,
+    ) -> Vec<UnplannedRun> {
         let runs = self.runs.get(tenant).into_iter().flat_map(BTreeMap::values);
-        let due = runs.filter(|run| turns.is_none_or(|turns| turns.contains(&run.run_id)));
-        due.filter(|run| self.called.insert(run.run_id))
+        let due =
+            runs.filter(|run| startable.is_none_or(|startable| startable.contains(&run.run_id)));
+        due.filter(|run| self.starting.insert(run.run_id))
             .cloned()
             .collect()
     }
 }
 
-/// What the tenants of a flush use, with the transaction that keeps it true.
-pub(super) struct Counted {
+/// What the tenants of a flush use, and the transaction whose lock keeps the counts valid.
+pub(super) struct CountedRuns {
     pub(super) tx: LoopTx,
     pub(super) in_use: HashMap<TenantId, InUse>,
-    /// When, by the database. Whoever left a place did so before, whatever other instances think the time is.
+    /// The database's time of the count, which is after the end of every run that it counted as ended.
     pub(super) at: Time,
 }
 
 impl Lane {
-    /// What holds for a tenant; nothing while it is not known.
+    /// The limits of a tenant; `None` until the quota service has sent them.
     fn limits_of(&self, tenant: &TenantId) -> Option<Arc<RunLimits>> {
         let limits = self.limits.borrow();
         limits.known.then(|| limits.of(tenant).clone())
     }
 
-    /// Counts for the tenants of these works that need it. For all others there is nothing to ask.
+    /// Locks and counts for the tenants of these submissions that have a limit. Returns `None` when
+    /// there is nothing to count.
     pub(super) async fn count_runs(
         &self,
         submissions: &[Submission],
-    ) -> Result<Option<Counted>, StoreError> {
-        let starts = submissions
+    ) -> Result<Option<CountedRuns>, StoreError> {
+        let starting = submissions
             .iter()
             .flat_map(|submission| &submission.commands)
             .filter_map(starting_tenant);
@@ -93,40 +100,20 @@ impl Lane {
             let limits = self.limits_of(&tenant).filter(|limits| limits.counts())?;
             Some((tenant, limits.max_daily_runs.map_or(0, i64::from)))
         };
-        let limited: BTreeMap<TenantId, i64> = starts.filter_map(limited).collect();
+        let limited: BTreeMap<TenantId, i64> = starting.filter_map(limited).collect();
         if limited.is_empty() {
             return Ok(None);
         }
         let mut tx = self.loops.begin().await?;
         let tenants: Vec<&str> = limited.keys().map(TenantId::as_str).collect();
-        // A statement of its own: the count must see what was committed before the lock was given.
-        tx.execute(query(include_str!("../store/lock_run_limits.sql")).bind(&tenants))
-            .await?;
-        let count = query(include_str!("../store/runs_in_use.sql"))
-            .bind(&tenants)
-            .bind(limited.values().copied().collect::<Vec<_>>())
-            .bind(all_shards());
-        let rows: Vec<(String, i64, i64, i64, Timestamp)> = tx.all(count).await?;
-        let at = rows.iter().map(|row| row.4.unix_us()).max().unwrap_or(0);
-        let number = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
-        let in_use = rows
-            .into_iter()
-            .filter_map(|(tenant, concurrent, queued, today, _)| {
-                let in_use = InUse {
-                    concurrent: number(concurrent),
-                    queued: number(queued),
-                    today: number(today),
-                };
-                Some((tenant.parse().ok()?, in_use))
-            });
-        Ok(Some(Counted {
-            tx,
-            in_use: in_use.collect(),
-            at,
-        }))
+        // A separate statement, because the count must see everything that was committed before the
+        // lock was granted.
+        limits::lock(&mut tx, &tenants).await?;
+        let (in_use, at) = limits::count_in_use(&mut tx, &limited).await?;
+        Ok(Some(CountedRuns { tx, in_use, at }))
     }
 
-    /// What becomes of a new run.
+    /// Decides whether a new run starts, waits or is refused.
     pub(super) fn decide_start(
         &self,
         tenant: &TenantId,
@@ -135,13 +122,13 @@ impl Lane {
         match (self.limits_of(tenant), pending.in_use.get_mut(tenant)) {
             (None, _) => StartDecision::Wait,
             (Some(limits), Some(in_use)) => decide_start(&limits, in_use),
-            // The limit came after the count: with the next look it is known how many there are.
+            // The limit arrived after the count; the next look counts the runs.
             (Some(limits), None) if limits.counts() => StartDecision::Wait,
             (Some(_), None) => StartDecision::Start,
         }
     }
 
-    /// Whether a run that waits may start.
+    /// Whether a waiting run may start now.
     pub(super) fn may_start(&self, tenant: &TenantId, pending: &mut PendingFlush) -> bool {
         match (self.limits_of(tenant), pending.in_use.get_mut(tenant)) {
             (None, _) => false,
@@ -150,56 +137,55 @@ impl Lane {
         }
     }
 
-    /// Has a run planned now, or when it is its turn.
+    /// Requests the plan of a run now, or lets the run wait for capacity.
     pub(super) fn plan_or_wait(&mut self, tenant: TenantId, created_at: Time, run: UnplannedRun) {
         let free = self
             .limits_of(&tenant)
             .is_some_and(|limits| limits.max_concurrent_runs.is_none());
-        // Also what need not wait: a limit may come before its plan does.
+        // Also a run that need not wait, because a limit may arrive before its plan.
         self.waiting.add(tenant, created_at, run.clone());
         if !free {
-            return self.run_capacity.wanted();
+            return self.run_capacity.awaited();
         }
-        self.waiting.called.insert(run.run_id);
-        // Nobody plans in a process that is stopping; the next holder finds the run.
+        self.waiting.starting.insert(run.run_id);
+        // Fails only while the process stops; the next holder finds the run.
         let _ = self.unplanned.send(run);
     }
 
-    /// Somebody of a tenant with a limit has left.
+    /// Reports that a run of the tenant has ended.
     pub(super) fn release_capacity(&self, tenant: &TenantId) {
         if self
             .limits_of(tenant)
             .is_some_and(|limits| limits.max_concurrent_runs.is_some())
         {
-            self.run_capacity.left();
+            self.run_capacity.released();
         }
     }
 
-    /// Calls those whose turn it is.
+    /// Requests the plans of the waiting runs that may start now.
     pub(super) async fn start_waiting_runs(&mut self) {
         if self.waiting.runs.is_empty() {
             return;
         }
-        self.run_capacity.wanted();
+        self.run_capacity.awaited();
         let tenants: Vec<TenantId> = self.waiting.runs.keys().cloned().collect();
-        let known = tenants
+        let with_limits = tenants
             .iter()
             .filter_map(|tenant| Some((tenant, self.limits_of(tenant)?)));
         let (limited, free): (Vec<_>, Vec<_>) =
-            known.partition(|(_, limits)| limits.max_concurrent_runs.is_some());
-        let turns = match self.startable_runs(&limited).await {
-            Ok(turns) => turns,
-            Err(error) => return tracing::warn!(%error, "runs that wait could not be looked at"),
+            with_limits.partition(|(_, limits)| limits.max_concurrent_runs.is_some());
+        let startable = match self.startable_runs(&limited).await {
+            Ok(startable) => startable,
+            Err(error) => return tracing::warn!(%error, "failed to look for runs that may start"),
         };
-        let mut called = Vec::new();
+        let mut runs = Vec::new();
         for (tenant, _) in limited {
-            called.extend(self.waiting.call(tenant, Some(&turns)));
+            runs.extend(self.waiting.take_startable(tenant, Some(&startable)));
         }
         for (tenant, _) in free {
-            called.extend(self.waiting.call(tenant, None));
+            runs.extend(self.waiting.take_startable(tenant, None));
         }
-        called
-            .into_iter()
+        runs.into_iter()
             .for_each(|run| drop(self.unplanned.send(run)));
     }
 
@@ -210,34 +196,15 @@ impl Lane {
         if limited.is_empty() {
             return Ok(HashSet::new());
         }
-        let most = |limits: &RunLimits| i64::from(limits.max_concurrent_runs.unwrap_or(u32::MAX));
-        let select = query(include_str!("../store/whose_turn.sql"))
-            .bind(
-                limited
-                    .iter()
-                    .map(|(tenant, _)| tenant.as_str())
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                limited
-                    .iter()
-                    .map(|(_, limits)| most(limits))
-                    .collect::<Vec<_>>(),
-            )
-            .bind(all_shards());
-        let rows: Vec<(Uuid,)> = self.loops.all(select).await?;
-        Ok(rows
-            .into_iter()
-            .map(|(run,)| RunId::from_bytes(run.into_bytes()))
-            .collect())
+        let tenants: Vec<(&TenantId, u32)> = limited
+            .iter()
+            .map(|(tenant, limits)| (*tenant, limits.max_concurrent_runs.unwrap_or(u32::MAX)))
+            .collect();
+        limits::list_startable(&self.loops, &tenants).await
     }
 }
 
-pub(crate) fn all_shards() -> Vec<i16> {
-    (0..Stream::Execution.shards()).collect()
-}
-
-/// Whose run may start by this.
+/// The tenant of a run that may start with this command.
 fn starting_tenant(command: &Command) -> Option<&str> {
     match command {
         Command::Run(new) => Some(&new.tenant),

@@ -1,18 +1,18 @@
-//! Runs of which an event cannot be folded: they keep their state and an operator is told why; the shard goes on.
+//! Runs that are set aside because one of their events cannot be folded. They keep their state and an
+//! operator sees the reason, while their shard continues.
 
 use servo_model::RunId;
-use servo_store::{Event, StoreError, query};
-use uuid::Uuid;
+use servo_store::{Event, StoreError};
 
+use super::catch_up::run_of;
 use super::lane::Lane;
-use super::tail::run_of;
 use crate::core::{Changes, Run};
+use crate::store::runs;
 
-/// What an operator is told at most.
 const REASON_BYTES_MAX: usize = 2_000;
 
 impl Lane {
-    /// Passes over the event, and over everything else of its run from now on.
+    /// Skips the event, and from now on every other event of its run.
     pub(super) async fn set_aside(
         &mut self,
         shard: i16,
@@ -34,11 +34,7 @@ impl Lane {
             .fence(&held.lease, held.watermark, event.position)
             .await?;
         if let Some(run_id) = run_id {
-            let update = query(include_str!("../store/set_aside.sql"))
-                .bind(Uuid::from_bytes(*run_id.as_bytes()))
-                .bind(&event.tenant)
-                .bind(reason(event, fault));
-            tx.execute(update).await?;
+            runs::set_aside(&mut tx, &event.tenant, run_id, reason(event, fault)).await?;
         }
         tx.commit().await?;
         tracing::error!(
@@ -46,21 +42,22 @@ impl Lane {
             "an event cannot be folded; its run is set aside"
         );
         self.metrics.set_aside.inc();
-        self.pass(shard, event);
+        self.skip_event(shard, event);
         run_id
             .into_iter()
             .for_each(|run_id| self.stop_tracking(shard, run_id));
         Ok(())
     }
 
-    fn pass(&mut self, shard: i16, event: &Event) {
+    fn skip_event(&mut self, shard: i16, event: &Event) {
         if let Some(held) = self.shards.get_mut(&shard) {
             held.watermark = event.position;
             held.recorded_at = held.recorded_at.max(event.recorded_at.unix_us());
         }
     }
 
-    /// Nothing of it is admitted, and its attempts hold no slots: nobody will tell of their ends.
+    /// Evicts the run and withdraws its tasks from the dispatcher. Its attempts count as ended, because
+    /// their outcomes will not be folded.
     fn stop_tracking(&mut self, shard: i16, run_id: RunId) {
         let Some(held) = self.shards.get_mut(&shard) else {
             return;
@@ -69,12 +66,12 @@ impl Lane {
             return;
         };
         held.set_aside.insert(run_id);
-        self.in_flight.forget(run_id);
+        self.in_flight.remove(run_id);
         self.waiting
             .remove(&run.header.tenant, run.header.created_at, run_id);
-        self.streams.tell(&run, &withdrawal(&run));
-        self.streams.send();
-        self.run_watchers.ring(std::iter::once(&run_id));
+        self.streams.record(&run, &withdrawal(&run));
+        self.streams.send_updates();
+        self.run_watchers.notify(std::iter::once(&run_id));
     }
 }
 

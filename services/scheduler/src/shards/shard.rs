@@ -10,24 +10,24 @@ use crate::core::Run;
 #[derive(Debug)]
 pub(super) struct Shard {
     pub(super) lease: Lease,
-    /// Everything up to here is folded into the rows.
+    /// The position up to which events are folded into the rows.
     pub(super) watermark: i64,
-    /// When the last event was recorded; the next is not recorded before it.
+    /// When the last event was recorded; later events are not recorded before it.
     pub(super) recorded_at: i64,
-    /// Runs under way. One that ended is forgotten.
+    /// The open runs in memory; a run is evicted when it ends.
     pub(super) runs: HashMap<RunId, Run>,
-    /// Runs of which an event cannot be folded, as far as anybody asked for them; never among the others.
+    /// Runs that are set aside, as far as they were accessed; never in `runs`.
     pub(super) set_aside: HashSet<RunId>,
 }
 
 impl Shard {
-    /// Whether nothing need be read to say how the run stands.
-    pub(super) fn knows(&self, run: &RunId) -> bool {
+    /// Whether the run can be judged without reading its row.
+    pub(super) fn contains(&self, run: &RunId) -> bool {
         self.runs.contains_key(run) || self.set_aside.contains(run)
     }
 }
 
-/// A run's number, from the place of its first event.
+/// A run's number, derived from the shard and position of its first event.
 pub(super) fn run_number(shard: i16, position: i64) -> i64 {
     position * i64::from(servo_model::Stream::Execution.shards()) + i64::from(shard)
 }

@@ -1,4 +1,4 @@
-//! Due times of a lane's tasks, without a tick: the lane sleeps until the earliest.
+//! Due times of a lane's runs and tasks. There is no tick: the lane sleeps until the earliest one.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -9,41 +9,42 @@ use servo_model::idempotency::IdempotencyKey;
 use servo_model::{AttemptId, RunId, TaskRef, TimerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_store::{StoreError, Timestamp, query};
+use servo_store::StoreError;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::command::{Command, RunEvent, Submission};
 use super::lane::Lane;
 use crate::core::{Run, Time, TimerKind, due_of};
+use crate::store::heartbeats;
 use crate::wire;
 
-/// How many verdicts one flush carries.
+/// How many timers one flush fires.
 const FIRED_PER_FLUSH_MAX: usize = 1_024;
-/// Fewer are not worth looking through.
-const ENTRIES_LOOKED_THROUGH_MIN: usize = 4_096;
-/// When beats could not be read.
-const LOOK_AGAIN_US: Time = 1_000_000;
+/// Heaps below this size are not pruned.
+const PRUNED_ENTRIES_MIN: usize = 4_096;
+/// The delay of the next check when heartbeats could not be read.
+const RECHECK_US: Time = 1_000_000;
 
-/// What is armed may be out of date by the time it falls: it only says when to look.
+/// An entry may be out of date when it becomes due: it only says when to check a run or task.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
     due: BinaryHeap<Reverse<(Time, RunId, Option<TaskRef>)>>,
-    /// How many were wanted when it was last looked through.
-    wanted: usize,
+    /// How many entries remained after the last pruning.
+    kept: usize,
 }
 
 impl Timers {
-    /// Whether it may hold mostly what nobody waits for any more: a run that ended leaves its deadline behind.
-    fn is_overgrown(&self) -> bool {
-        self.due.len() > 2 * self.wanted.max(ENTRIES_LOOKED_THROUGH_MIN)
+    /// Whether most entries may be obsolete: a run that ended leaves its deadline in the heap.
+    fn needs_pruning(&self) -> bool {
+        self.due.len() > 2 * self.kept.max(PRUNED_ENTRIES_MIN)
     }
 
-    fn keep_only(&mut self, is_wanted: impl Fn(RunId, Option<TaskRef>) -> bool) {
+    fn retain(&mut self, is_needed: impl Fn(RunId, Option<TaskRef>) -> bool) {
         self.due
-            .retain(|Reverse((_, run, task_ref))| is_wanted(*run, *task_ref));
+            .retain(|Reverse((_, run, task_ref))| is_needed(*run, *task_ref));
         self.due.shrink_to(2 * self.due.len());
-        self.wanted = self.due.len();
+        self.kept = self.due.len();
     }
 
     pub(super) fn arm(&mut self, at: Time, run: RunId, task_ref: Option<TaskRef>) {
@@ -65,7 +66,7 @@ impl Timers {
     }
 }
 
-/// A verdict that is due if what is known is all there is.
+/// A timer that fires unless newer evidence postpones it.
 struct DueTimer {
     run: RunId,
     task_ref: Option<TaskRef>,
@@ -75,27 +76,28 @@ struct DueTimer {
     evidence: Evidence,
 }
 
-/// What a verdict about silence stands on.
+/// The evidence on which an attempt is declared lost.
 #[derive(Debug, Clone, Copy, Default)]
 struct Evidence {
     last_beat: Option<Time>,
-    /// Since when beats could be heard.
+    /// Since when all callback instances accept heartbeats.
     healthy_since: Option<Time>,
 }
 
 impl Evidence {
-    /// Until when nothing can be said of the attempt: its last beat, or what it sent while nobody could hear.
-    fn heard(self) -> Option<Time> {
+    /// The time from which the attempt's silence counts: its last heartbeat, or the end of the last
+    /// outage in which its heartbeats could not be stored.
+    fn silent_since(self) -> Option<Time> {
         self.last_beat.max(self.healthy_since)
     }
 }
 
 impl Lane {
-    /// Forgets what was armed for runs and tasks that have ended, once that is most of it.
+    /// Removes the entries of ended runs and tasks once most entries may be obsolete.
     pub(super) fn prune_timers(&mut self) {
-        if self.timers.is_overgrown() {
+        if self.timers.needs_pruning() {
             let shards = &self.shards;
-            self.timers.keep_only(|run, task_ref| {
+            self.timers.retain(|run, task_ref| {
                 let run = shards
                     .get(&run.shard())
                     .and_then(|held| held.runs.get(&run));
@@ -109,7 +111,7 @@ impl Lane {
         }
     }
 
-    /// Arms everything of a run that was just loaded or begun.
+    /// Arms all timers of a run that was just loaded.
     pub(super) fn arm_run(&mut self, run: &Run) {
         let id = run.header.run_id;
         if let Some(deadline) = run.header.deadline.filter(|_| run.ended_at.is_none()) {
@@ -126,48 +128,41 @@ impl Lane {
     pub(super) async fn fire_timers(&mut self) {
         let clock = match self.clock {
             Some(clock) => Ok(clock),
-            None => self.set_clock().await,
+            None => self.read_clock().await,
         };
-        // While the database does not answer nothing can be stored either.
+        // Without the database nothing could be stored either.
         let Ok(now) = clock.map(|clock| clock.now()) else {
             return;
         };
-        let mut fallen = Vec::new();
+        let mut due_timers = Vec::new();
         while let Some((run, task_ref)) = self.timers.pop(now) {
-            fallen.extend(self.judge(run, task_ref, Evidence::default(), now));
-            if fallen.len() == FIRED_PER_FLUSH_MAX {
+            due_timers.extend(self.check_due(run, task_ref, Evidence::default(), now));
+            if due_timers.len() == FIRED_PER_FLUSH_MAX {
                 break;
             }
         }
-        let fallen = self.confirm_silence(fallen, now).await;
-        let submissions = fallen
+        let due_timers = self.confirm_silence(due_timers, now).await;
+        let submissions = due_timers
             .iter()
-            .filter_map(|verdict| self.timer_submission(verdict))
+            .filter_map(|timer| self.timer_submission(timer))
             .collect();
         self.flush(submissions).await;
     }
 
-    /// Who seems silent may have beaten meanwhile, or against a closed door. Without an answer about that nobody is
-    /// judged.
-    async fn confirm_silence(&mut self, fallen: Vec<DueTimer>, now: Time) -> Vec<DueTimer> {
-        let (silent, mut others): (Vec<_>, Vec<_>) = fallen
+    /// Checks the heartbeat timers against the stored heartbeats and the health of the callback service.
+    /// Without that evidence no attempt is declared lost; its timer is armed again.
+    async fn confirm_silence(&mut self, due_timers: Vec<DueTimer>, now: Time) -> Vec<DueTimer> {
+        let (silent, mut others): (Vec<_>, Vec<_>) = due_timers
             .into_iter()
-            .partition(|verdict| verdict.kind == TimerKind::Heartbeat);
+            .partition(|timer| timer.kind == TimerKind::Heartbeat);
         if silent.is_empty() {
             return others;
         }
-        let heard = match self.callbacks_healthy_since().await {
-            Ok(Some(since)) => self
-                .last_beats(&silent)
-                .await
-                .map(|beats| Some((since, beats))),
-            Ok(None) => Ok(None),
-            Err(error) => Err(error),
-        };
-        for verdict in silent {
-            match &heard {
+        let evidence = self.heartbeat_evidence(&silent).await;
+        for timer in silent {
+            match &evidence {
                 Ok(Some((since, beats))) => {
-                    let last_beat = verdict
+                    let last_beat = timer
                         .attempt
                         .and_then(|attempt| beats.get(&attempt))
                         .copied();
@@ -175,29 +170,30 @@ impl Lane {
                         last_beat,
                         healthy_since: Some(*since),
                     };
-                    others.extend(self.judge(verdict.run, verdict.task_ref, evidence, now));
+                    others.extend(self.check_due(timer.run, timer.task_ref, evidence, now));
                 }
-                Ok(None) | Err(_) => {
-                    self.timers
-                        .arm(now + LOOK_AGAIN_US, verdict.run, verdict.task_ref)
-                }
+                Ok(None) | Err(_) => self.timers.arm(now + RECHECK_US, timer.run, timer.task_ref),
             }
         }
         others
     }
 
-    /// Since when every instance of the callback takes beats, if they all do.
-    async fn callbacks_healthy_since(&self) -> Result<Option<Time>, StoreError> {
-        let select = query(include_str!("../store/callback_health.sql"));
-        let rows: Vec<(Option<Timestamp>,)> = self.loops.all(select).await?;
-        Ok(rows
-            .into_iter()
-            .find_map(|(since,)| since)
-            .map(|since| since.unix_us()))
+    /// Returns since when the callback service is healthy and the last heartbeats; `None` while it is
+    /// not healthy.
+    async fn heartbeat_evidence(
+        &self,
+        silent: &[DueTimer],
+    ) -> Result<Option<(Time, HashMap<AttemptId, Time>)>, StoreError> {
+        let Some(since) = heartbeats::callbacks_healthy_since(&self.loops).await? else {
+            return Ok(None);
+        };
+        let attempts = silent.iter().filter_map(|timer| timer.attempt);
+        let beats = heartbeats::list_last(&self.loops, attempts).await?;
+        Ok(Some((since, beats)))
     }
 
-    /// What falls now, or arms it again for when it will.
-    fn judge(
+    /// Returns the timer if it is due, and arms it again otherwise.
+    fn check_due(
         &mut self,
         run_id: RunId,
         task_ref: Option<TaskRef>,
@@ -218,7 +214,7 @@ impl Lane {
                 let due = due_of(
                     task_row,
                     run.plan.as_ref()?.settings(task_ref.ordinal),
-                    evidence.heard(),
+                    evidence.silent_since(),
                 )?;
                 (task_row.attempt_id, (due.kind, due.at))
             }
@@ -238,42 +234,22 @@ impl Lane {
         })
     }
 
-    /// The last signs of life of attempts that seem silent.
-    async fn last_beats(
-        &self,
-        silent: &[DueTimer],
-    ) -> Result<HashMap<AttemptId, Time>, StoreError> {
-        let ids = silent.iter().filter_map(|verdict| verdict.attempt);
-        let ids: Vec<Uuid> = ids.map(|id| Uuid::from_bytes(*id.as_bytes())).collect();
-        let select = query(include_str!("../store/last_beats.sql")).bind(&ids);
-        let rows: Vec<(Uuid, Timestamp)> = self.loops.all(select).await?;
-        let beat =
-            |(id, at): (Uuid, Timestamp)| (AttemptId::from_bytes(id.into_bytes()), at.unix_us());
-        Ok(rows.into_iter().map(beat).collect())
-    }
-
-    fn timer_submission(&self, verdict: &DueTimer) -> Option<Submission> {
-        let run = self
-            .shards
-            .get(&verdict.run.shard())?
-            .runs
-            .get(&verdict.run)?;
-        let timer_id = timer_id(run, verdict)?;
+    fn timer_submission(&self, timer: &DueTimer) -> Option<Submission> {
+        let run = self.shards.get(&timer.run.shard())?.runs.get(&timer.run)?;
+        let timer_id = timer_id(run, timer)?;
         let body = Body::TimerFired(pb::TimerFired {
-            run_id: verdict.run.to_string(),
-            task: verdict.task_ref.map(wire::task_ref_to_proto),
-            attempt_id: verdict
-                .attempt
-                .map_or_else(String::new, |id| id.to_string()),
+            run_id: timer.run.to_string(),
+            task: timer.task_ref.map(wire::task_ref_to_proto),
+            attempt_id: timer.attempt.map_or_else(String::new, |id| id.to_string()),
             timer_id: timer_id.to_string(),
-            kind: kind_to_proto(verdict.kind).into(),
-            due_time: Some(wire::timestamp(verdict.at)),
-            last_heartbeat_time: verdict.evidence.last_beat.map(wire::timestamp),
-            callbacks_healthy_since: verdict.evidence.healthy_since.map(wire::timestamp),
+            kind: kind_to_proto(timer.kind).into(),
+            due_time: Some(wire::timestamp(timer.at)),
+            last_heartbeat_time: timer.evidence.last_beat.map(wire::timestamp),
+            callbacks_healthy_since: timer.evidence.healthy_since.map(wire::timestamp),
         });
         let event = RunEvent {
             tenant: run.header.tenant.to_string(),
-            run_id: verdict.run,
+            run_id: timer.run,
             event_id: Uuid::from_u128(ulid::Ulid::generate().into()),
             idempotency_key: IdempotencyKey::timer_fired(&timer_id).to_string(),
             body,
@@ -281,19 +257,19 @@ impl Lane {
         };
         let (reply, _) = oneshot::channel();
         Some(Submission {
-            shard: verdict.run.shard(),
+            shard: timer.run.shard(),
             commands: vec![Command::Event(Arc::new(event))],
             reply,
         })
     }
 }
 
-fn timer_id(run: &Run, verdict: &DueTimer) -> Option<TimerId> {
-    let epoch = verdict.at / 1_000_000;
-    let Some(task_ref) = verdict.task_ref else {
-        return Some(TimerId::run(&verdict.run, epoch));
+fn timer_id(run: &Run, timer: &DueTimer) -> Option<TimerId> {
+    let epoch = timer.at / 1_000_000;
+    let Some(task_ref) = timer.task_ref else {
+        return Some(TimerId::run(&timer.run, epoch));
     };
-    let kind = match verdict.kind {
+    let kind = match timer.kind {
         TimerKind::Retry => TaskTimer::Retry,
         TimerKind::DispatchAck => TaskTimer::DispatchAck,
         TimerKind::Heartbeat => TaskTimer::Heartbeat,
@@ -306,7 +282,7 @@ fn timer_id(run: &Run, verdict: &DueTimer) -> Option<TimerId> {
         .map_or_else(|| planned.clone(), |item| planned.child(item));
     Some(TimerId::task(
         kind,
-        &verdict.run,
+        &timer.run,
         &key,
         run.task_row(task_ref)?.attempt,
         epoch,
@@ -328,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f10_what_is_due_is_found_however_much_is_not() {
+    fn f10_a_due_timer_is_found_among_many_that_are_not_due() {
         let mut timers = Timers::default();
         let run = |n: u32| RunId::from_bytes(u128::from(n).to_be_bytes());
         (0..20_000).for_each(|n| timers.arm(1_000 + Time::from(n), run(n), None));
@@ -338,21 +314,21 @@ mod tests {
             timers.pop(500),
             Some((run(20_000), Some(TaskRef::planned(3))))
         );
-        assert_eq!(timers.pop(500), None, "nobody is judged before its time");
+        assert_eq!(timers.pop(500), None, "no timer fires early");
     }
 
     #[test]
-    fn what_has_ended_leaves_nothing_behind() {
+    fn obsolete_entries_are_pruned() {
         let mut timers = Timers::default();
         let run = |n: u32| RunId::from_bytes(u128::from(n).to_be_bytes());
         for n in 0..50_000 {
             timers.arm(1_000 + Time::from(n), run(n), None);
-            if timers.is_overgrown() {
-                timers.keep_only(|id, _| id == run(7) || id == run(n));
+            if timers.needs_pruning() {
+                timers.retain(|id, _| id == run(7) || id == run(n));
             }
         }
         assert!(
-            timers.due.len() <= 2 * ENTRIES_LOOKED_THROUGH_MIN + 1,
+            timers.due.len() <= 2 * PRUNED_ENTRIES_MIN + 1,
             "{}",
             timers.due.len()
         );

@@ -1,4 +1,5 @@
--- Called by wait::for_event: whether the event's shard is folded beyond it. Keys lie in the order of their age.
+-- Tells whether the shard of an event is folded beyond it. The time range selects the partitions of ledger.keys.
+-- Run by store::events::is_folded.
 SELECT s.watermark >= k.position
 FROM ledger.keys k
 JOIN ledger.shards s ON s.stream = k.stream AND s.shard = k.shard

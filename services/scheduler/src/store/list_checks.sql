@@ -1,4 +1,4 @@
--- Called by ListCheckResults, newest first: one more than looked at, which tells whether there is a next.
+-- Lists check results, newest first. Run by store::checks::list.
 SELECT k.attempt_id, k.place, k.asset_key, k.partition_key, k.ordinal, k.item, k.recorded_at, k.result, r.run_id, r.plan_id
 FROM scheduler.check_results k
 JOIN scheduler.runs r ON r.run_number = k.run_number

@@ -1,4 +1,4 @@
--- Called by ListCheckResults for one asset.
+-- Lists the check results of one asset, newest first. Run by store::checks::list.
 SELECT k.attempt_id, k.place, k.asset_key, k.partition_key, k.ordinal, k.item, k.recorded_at, k.result, r.run_id, r.plan_id
 FROM scheduler.check_results k
 JOIN scheduler.runs r ON r.run_number = k.run_number

@@ -1,5 +1,5 @@
--- Called by ListEvents: a shard's events of a workspace, behind one position and up to another. Row security leaves
--- out other tenants.
+-- Lists the events of a workspace in a range of positions of a shard. Row security hides other tenants.
+-- Run by store::events::list.
 SELECT position, event_id, type, version, tenant, workspace, recorded_at, source, idempotency_key, correlation_id,
     causation_id, payload
 FROM ledger.events

@@ -1,4 +1,4 @@
--- Called by ListMaterializations, newest first: one more than looked at, which tells whether there is a next.
+-- Lists materializations, newest first. Run by store::materializations::list.
 SELECT m.attempt_id, m.asset_key, m.ordinal, m.item, m.state, m.version, m.recorded_at, m.promoted_at, m.output,
     r.run_id, r.deployment_id, r.plan_id, m.resolved_by, m.resolved_event
 FROM scheduler.materializations m

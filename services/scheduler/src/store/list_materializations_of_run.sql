@@ -1,4 +1,5 @@
--- Called by ListMaterializations for one run, whose attempts are found by its tasks.
+-- Lists the materializations of one run, newest first; its tasks name the attempts that wrote them.
+-- Run by store::materializations::list.
 SELECT m.attempt_id, m.asset_key, m.ordinal, m.item, m.state, m.version, m.recorded_at, m.promoted_at, m.output,
     r.run_id, r.deployment_id, r.plan_id, m.resolved_by, m.resolved_event
 FROM scheduler.materializations m

@@ -1,9 +1,9 @@
--- Called by ListRuns for states of runs that have not ended, oldest first: what is looked at for a page and one more, which
--- tells whether there is a next. They are found among the open runs, however long the history is.
+-- Lists runs in open states, oldest first. They are searched among the open runs, so the length of the history
+-- does not matter. Run by store::runs::list.
 WITH open AS MATERIALIZED (
     SELECT run_number, created_at
     FROM scheduler.runs
-    WHERE shard = ANY ($7) AND tenant = $1 AND state < 5 AND state = ANY ($5) AND workspace = $2
+    WHERE shard = ANY ($7) AND tenant = $1 AND state < 5 /* open */ AND state = ANY ($5) AND workspace = $2
         AND (created_at, run_number) > ($3, $4)
 ), looked_at AS MATERIALIZED (
     SELECT run_number FROM open ORDER BY created_at, run_number LIMIT $6
@@ -11,7 +11,7 @@ WITH open AS MATERIALIZED (
 SELECT r.run_id, r.run_number, r.state, r.reason, r.version, r.request, r.plan_id, r.plan_fingerprint, r.deployment_id,
     r.counts, r.error, r.created_at, r.started_at, r.ended_at, r.deadline, r.set_aside,
     EXISTS (
-        SELECT FROM scheduler.check_results c WHERE c.run_number = r.run_number AND NOT c.passed AND c.severity = 3
+        SELECT FROM scheduler.check_results c WHERE c.run_number = r.run_number AND NOT c.passed AND c.severity = 3 /* ERROR */
     ) AS flagged,
     (SELECT count(*) FROM looked_at) AS looked_at
 FROM looked_at l

@@ -1,9 +1,9 @@
--- Called by ListMaterializations for those that wait for a decision.
+-- Lists the quarantined materializations, newest first. Run by store::materializations::list.
 SELECT m.attempt_id, m.asset_key, m.ordinal, m.item, m.state, m.version, m.recorded_at, m.promoted_at, m.output,
     r.run_id, r.deployment_id, r.plan_id, m.resolved_by, m.resolved_event
 FROM scheduler.materializations m
 JOIN scheduler.runs r ON r.run_number = m.run_number
-WHERE m.tenant = $1 AND m.workspace = $2 AND m.state = 4
+WHERE m.tenant = $1 AND m.workspace = $2 AND m.state = 4 /* QUARANTINED */
     AND (m.recorded_at, m.attempt_id, m.asset_key) < ($3, $4, $5)
 ORDER BY m.recorded_at DESC, m.attempt_id DESC, m.asset_key DESC
 LIMIT $6

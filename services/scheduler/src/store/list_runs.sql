@@ -1,6 +1,6 @@
--- Called by ListRuns, newest first: what is looked at for a page and one more, which tells whether there is a next. States
--- are chosen among these, for a rare one could be searched for through all of history; the last two are told anyway, for
--- they tell where the next page begins.
+-- Lists runs, newest first. The states are filtered within the rows that one page examines, because a search for a
+-- rare state could read the whole history. The last two examined rows are returned in any case: they tell where the
+-- next page begins. Run by store::runs::list.
 WITH looked_at AS MATERIALIZED (
     SELECT run_number, created_at, state
     FROM scheduler.runs
@@ -11,7 +11,7 @@ WITH looked_at AS MATERIALIZED (
 SELECT r.run_id, r.run_number, r.state, r.reason, r.version, r.request, r.plan_id, r.plan_fingerprint, r.deployment_id,
     r.counts, r.error, r.created_at, r.started_at, r.ended_at, r.deadline, r.set_aside,
     EXISTS (
-        SELECT FROM scheduler.check_results c WHERE c.run_number = r.run_number AND NOT c.passed AND c.severity = 3
+        SELECT FROM scheduler.check_results c WHERE c.run_number = r.run_number AND NOT c.passed AND c.severity = 3 /* ERROR */
     ) AS flagged,
     (SELECT count(*) FROM looked_at) AS looked_at
 FROM looked_at l

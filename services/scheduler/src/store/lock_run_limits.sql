@@ -1,3 +1,3 @@
--- Called by Lane::count_runs: whoever lets runs of these tenants start does so one after the other. The tenants come
--- sorted; the lock ends with the transaction.
+-- Locks the run limits of these tenants until the transaction ends, so that their runs start one after the other
+-- on all instances. The tenants are sorted, which avoids deadlocks. Run by store::limits::lock.
 SELECT pg_advisory_xact_lock(hashtextextended(tenant, 0)) FROM unnest($1::text[]) AS tenant

@@ -1,8 +1,26 @@
-//! The scheduler's rows.
+//! The scheduler's SQL: one function per statement, with the statement in the `.sql` file beside it.
 
+pub(crate) mod checks;
+pub(crate) mod conflicts;
+pub(crate) mod events;
+pub(crate) mod fold;
+pub(crate) mod heartbeats;
+pub(crate) mod instances;
+pub(crate) mod limits;
+pub(crate) mod materializations;
+pub(crate) mod partitions;
+pub(crate) mod plans;
+pub(crate) mod poison_messages;
+pub(crate) mod rebuild;
 pub(crate) mod requests;
-mod run_lookup;
-mod runs;
+pub(crate) mod run_lookup;
+pub(crate) mod runs;
+pub(crate) mod shards;
+pub(crate) mod sweeps;
+pub(crate) mod tasks;
 
-pub(crate) use run_lookup::{ExistingRun, find_runs};
-pub(crate) use runs::{StoredRun, StoredTask, open_runs, runs_by_id, tasks_of};
+use servo_store::sqlx::Postgres;
+use servo_store::sqlx::postgres::PgArguments;
+use servo_store::sqlx::query::Query;
+
+pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;

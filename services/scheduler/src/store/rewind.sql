@@ -1,2 +1,3 @@
--- Called by rebuild::empty.
+-- Sets the watermark of a shard back to its first event and returns the position before it.
+-- Run by store::rebuild::rewind.
 SELECT ledger.rewind($1, $2, $3, $4)

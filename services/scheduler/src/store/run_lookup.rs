@@ -1,103 +1,54 @@
-//! Runs by their id or by the call that asked for them.
+//! Runs by their id or by the request that created them.
 
-use servo_model::states::RunState;
-use servo_model::{Digest, RunId};
-use servo_proto::v1 as pb;
-use servo_proto::v1::event::Body;
+use servo_model::RunId;
+use servo_store::sqlx::FromRow;
 use servo_store::{LoopStore, StoreError, query};
 use uuid::Uuid;
 
-use crate::run_lookup::{RunMatch, RunQuery};
-use crate::wire;
-
-/// A run that exists, as far as a new request under its key must know it.
+/// A run by its id, and by the request id of the call that may have created another run.
 #[derive(Debug)]
-pub(crate) struct ExistingRun {
+pub(crate) struct RunQuery {
+    pub tenant: String,
+    pub workspace: String,
     pub run_id: RunId,
+    pub request_id: Option<String>,
+}
+
+/// A run that matches one of the queries.
+#[derive(Debug, FromRow)]
+pub(crate) struct FoundRun {
+    /// The number of the query, from 1.
+    pub place: i64,
+    pub by_request: bool,
+    pub run_id: Uuid,
     pub run_number: i64,
-    pub state: RunState,
-    pub requested: pb::RunRequested,
-    /// The event that asked for it.
-    pub event_id: Uuid,
-    pub plan_id: Option<Digest>,
-    pub deployment_id: String,
+    pub state: i16,
+    /// RunRequested, encoded.
+    pub request: Vec<u8>,
+    pub request_event_id: Uuid,
+    pub plan_id: Option<Vec<u8>>,
+    pub deployment_id: Option<String>,
 }
 
-type Row = (
-    i64,
-    bool,
-    Uuid,
-    i64,
-    i16,
-    Vec<u8>,
-    Uuid,
-    Option<Vec<u8>>,
-    Option<String>,
-);
-
-/// Answers in the order of the wishes, with one statement.
-pub(crate) async fn find_runs(
+/// Answers all queries with one statement.
+pub(crate) async fn find(
     loops: &LoopStore,
-    wanted: &[RunQuery],
-) -> Result<Vec<RunMatch>, StoreError> {
-    let ids = wanted
+    queries: &[RunQuery],
+) -> Result<Vec<FoundRun>, StoreError> {
+    let tenants: Vec<&str> = queries.iter().map(|run| run.tenant.as_str()).collect();
+    let ids: Vec<Uuid> = queries
         .iter()
-        .map(|run| Uuid::from_bytes(*run.run_id.as_bytes()));
-    let select = query(include_str!("known_runs.sql"))
-        .bind(
-            wanted
-                .iter()
-                .map(|run| run.tenant.as_str())
-                .collect::<Vec<_>>(),
-        )
-        .bind(ids.collect::<Vec<_>>())
-        .bind(
-            wanted
-                .iter()
-                .map(|run| run.workspace.as_str())
-                .collect::<Vec<_>>(),
-        )
-        .bind(
-            wanted
-                .iter()
-                .map(|run| run.request_id.as_deref())
-                .collect::<Vec<_>>(),
-        );
-    let rows: Vec<Row> = loops.all(select).await?;
-    let mut found: Vec<RunMatch> = wanted.iter().map(|_| RunMatch::default()).collect();
-    for row in rows {
-        let place = usize::try_from(row.0 - 1)
-            .ok()
-            .and_then(|place| found.get_mut(place));
-        let (Some(place), by_request) = (place, row.1) else {
-            continue;
-        };
-        let run = known(row);
-        if by_request {
-            place.by_request = run.or(place.by_request.take());
-        } else {
-            place.by_id = run;
-        }
-    }
-    Ok(found)
-}
-
-/// A row that another version wrote is as good as unknown here; its shard's holder refuses a second one.
-fn known(
-    (_, _, run_id, run_number, state, request, event_id, plan_id, deployment_id): Row,
-) -> Option<ExistingRun> {
-    let Ok((Body::RunRequested(requested), _)) = wire::body_of(&request) else {
-        return None;
-    };
-    Some(ExistingRun {
-        run_id: RunId::from_bytes(run_id.into_bytes()),
-        run_number,
-        state: RunState::from_code(state)?,
-        requested,
-        event_id,
-        plan_id: plan_id
-            .and_then(|id| <[u8; 32]>::try_from(id).ok())
-            .map(Digest::from_bytes),
-        deployment_id: deployment_id.unwrap_or_default(),
-    })
+        .map(|run| Uuid::from_bytes(*run.run_id.as_bytes()))
+        .collect();
+    let workspaces: Vec<&str> = queries.iter().map(|run| run.workspace.as_str()).collect();
+    let request_ids: Vec<Option<&str>> = queries
+        .iter()
+        .map(|run| run.request_id.as_deref())
+        .collect();
+    let select = query(include_str!("find_runs.sql"))
+        .bind(tenants)
+        .bind(ids)
+        .bind(workspaces)
+        .bind(request_ids);
+    loops.all(select).await
 }

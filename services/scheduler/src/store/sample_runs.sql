@@ -1,4 +1,4 @@
--- Called by VerifyProjection: the newest runs of each of these shards.
+-- Lists the newest runs of each of these shards. Run by store::runs::sample.
 SELECT r.run_number
 FROM unnest($1::smallint[]) AS w (shard)
 CROSS JOIN LATERAL (

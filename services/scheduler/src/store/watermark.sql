@@ -1,2 +1,2 @@
--- Called by VerifyProjection: how far a shard is folded.
-SELECT watermark FROM ledger.shards WHERE stream = 1 AND shard = $1
+-- Returns how far a shard is folded. Run by store::shards::watermark.
+SELECT watermark FROM ledger.shards WHERE stream = 1 /* execution */ AND shard = $1

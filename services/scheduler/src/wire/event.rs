@@ -14,7 +14,7 @@ use super::request::micros;
 use super::task_ref::task_ref_from_proto;
 use crate::core::{CheckFinding, Event, Finished, Outcome, Output, Plan, Session, Time, TimerKind};
 
-/// Why an event of the ledger cannot be folded. Its run is set aside for an operator.
+/// Why an event of the ledger cannot be folded. Its run is set aside.
 #[derive(Debug, thiserror::Error)]
 #[error("{event}: {fault}")]
 pub(crate) struct BadEvent {
@@ -22,22 +22,22 @@ pub(crate) struct BadEvent {
     pub fault: String,
 }
 
-/// The body of a payload.
+/// Decodes the body and trace of a payload.
 pub(crate) fn body_of(payload: &[u8]) -> Result<(Body, Option<pb::TraceContext>), BadEvent> {
     let event = pb::Event::decode(payload).map_err(|e| bad("event", e))?;
     if event.version != 1 {
         return Err(bad(
             "event",
-            format!("version {} is not known here", event.version),
+            format!("version {} is unknown to this version", event.version),
         ));
     }
     let body = event
         .body
-        .ok_or_else(|| bad("event", "its body is of a type that is not known here"))?;
+        .ok_or_else(|| bad("event", "the type of the body is unknown to this version"))?;
     Ok((body, event.trace))
 }
 
-/// The event as the fold takes it; `graph` is the plan that a PlanCreated names.
+/// Converts a body to the event of the fold; `plan` is the plan that a PlanCreated names.
 pub(crate) fn from_body(body: &Body, plan: Option<&Arc<Plan>>) -> Result<Event, BadEvent> {
     Ok(match body {
         Body::PlanCreated(created) => {
@@ -76,9 +76,10 @@ pub(crate) fn from_body(body: &Body, plan: Option<&Arc<Plan>>) -> Result<Event, 
         Body::TimerFired(fired) => Event::Timer {
             kind: timer_kind(fired.kind())?,
             task: fired.task.map(task_ref_from_proto),
-            attempt_id: match fired.attempt_id.is_empty() {
-                true => None,
-                false => Some(attempt(&fired.attempt_id, "TimerFired")?),
+            attempt_id: if fired.attempt_id.is_empty() {
+                None
+            } else {
+                Some(attempt(&fired.attempt_id, "TimerFired")?)
             },
         },
         Body::RunCancelRequested(cancel) => Event::CancelRequested {
@@ -96,12 +97,12 @@ pub(crate) fn from_body(body: &Body, plan: Option<&Arc<Plan>>) -> Result<Event, 
             attempt_id: attempt(&force.attempt_id, "TaskForceCancelled")?,
             version: force.version,
         },
-        _ => return Err(bad("event", "it is no event of a run under way")),
+        _ => return Err(bad("event", "it is not an event of an open run")),
     })
 }
 
-/// Takes whatever stands in the ledger: the callback refuses what is out of bounds, and what it did not refuse once is
-/// brought within them here.
+/// Converts any recorded outcome. The callback refuses values that are out of bounds; values that older
+/// versions recorded are brought within bounds here.
 fn from_finished(finished: &pb::TaskFinished) -> Result<Finished, BadEvent> {
     let error = finished.error.clone().unwrap_or_default();
     Ok(Finished {
@@ -120,44 +121,47 @@ fn from_finished(finished: &pb::TaskFinished) -> Result<Finished, BadEvent> {
             .checks
             .iter()
             .take(CHECKS_PER_ATTEMPT_MAX)
-            .map(check_found)
+            .map(check_finding)
             .collect(),
         error: finished
             .error
             .as_ref()
             .map_or_else(Vec::new, Message::encode_to_vec),
-        message: match error.message.is_empty() {
-            true => "it failed without a word".to_owned(),
-            false => storable(&error.message),
+        message: if error.message.is_empty() {
+            "the attempt failed without a message".to_owned()
+        } else {
+            storable(&error.message)
         },
     })
 }
 
-/// In microseconds since 1970, within the years that rows can hold.
+/// Microseconds since 1970, within the range that rows can store.
 fn time_within(time: &prost_types::Timestamp) -> Time {
     const LAST_SECOND: i64 = 253_402_300_799;
     time.seconds.clamp(0, LAST_SECOND) * 1_000_000
         + i64::from(time.nanos.clamp(0, 999_999_999)) / 1_000
 }
 
-/// How many children are made for them.
+/// How many mapped tasks the items create.
 pub(crate) fn item_count(items: &pb::MappedItems) -> u32 {
     items.count.min(MAPPED_ITEMS_PER_TASK_MAX as u32)
 }
 
-/// A text that a row can hold.
+/// Replaces NUL, which Postgres cannot store in a text.
 fn storable(text: &str) -> String {
     text.replace('\0', "\u{fffd}")
 }
 
-/// One of each asset, as rows have it.
+/// The first output of each asset, because a row is unique per attempt and asset.
 fn outputs(finished: &pb::TaskFinished) -> Vec<Output> {
     let mut seen = BTreeSet::new();
     let first = finished
         .outputs
         .iter()
         .filter(|output| seen.insert(output.asset_key.as_str()));
-    first.map(|output| made(output, finished.gating)).collect()
+    first
+        .map(|output| output_of(output, finished.gating))
+        .collect()
 }
 
 fn outcome(finished: &pb::TaskFinished, error: &pb::TaskError) -> Result<Outcome, BadEvent> {
@@ -175,7 +179,7 @@ fn outcome(finished: &pb::TaskFinished, error: &pb::TaskError) -> Result<Outcome
         (pb::Outcome::Skipped, _) => Outcome::Skipped,
         (pb::Outcome::Cancelled, _) => Outcome::Cancelled,
         (pb::Outcome::Interrupted, _) => Outcome::Interrupted,
-        (pb::Outcome::Unspecified, _) => return Err(bad("TaskFinished", "outcome is not given")),
+        (pb::Outcome::Unspecified, _) => return Err(bad("TaskFinished", "the outcome is missing")),
     })
 }
 
@@ -186,8 +190,8 @@ fn category(category: pb::ErrorCategory) -> ErrorCategory {
         .unwrap_or(ErrorCategory::UserCode)
 }
 
-/// Without gating everything is allowed.
-fn made(output: &pb::Output, gating: i32) -> Output {
+/// An output without gating is allowed.
+fn output_of(output: &pb::Output, gating: i32) -> Output {
     let gating = if gating == 0 {
         pb::Gating::Allow.into()
     } else {
@@ -205,8 +209,8 @@ fn made(output: &pb::Output, gating: i32) -> Output {
     }
 }
 
-/// Without a severity it is an ERROR.
-fn check_found(check: &pb::CheckResult) -> CheckFinding {
+/// A check without a severity is an ERROR.
+fn check_finding(check: &pb::CheckResult) -> CheckFinding {
     let severity = match check.severity() {
         pb::Severity::Unspecified => pb::Severity::Error,
         given => given,
@@ -230,13 +234,13 @@ fn timer_kind(kind: pb::TimerKind) -> Result<TimerKind, BadEvent> {
         pb::TimerKind::Heartbeat => TimerKind::Heartbeat,
         pb::TimerKind::Execution => TimerKind::Execution,
         pb::TimerKind::RunDuration => TimerKind::RunDuration,
-        pb::TimerKind::Unspecified => return Err(bad("TimerFired", "kind is not given")),
+        pb::TimerKind::Unspecified => return Err(bad("TimerFired", "the kind is missing")),
     })
 }
 
 fn task(task: Option<pb::TaskRef>, event: &'static str) -> Result<TaskRef, BadEvent> {
     task.map(task_ref_from_proto)
-        .ok_or_else(|| bad(event, "task is not given"))
+        .ok_or_else(|| bad(event, "the task is missing"))
 }
 
 fn attempt(text: &str, event: &'static str) -> Result<AttemptId, BadEvent> {
@@ -244,15 +248,20 @@ fn attempt(text: &str, event: &'static str) -> Result<AttemptId, BadEvent> {
         .map_err(|e| bad(event, format!("attempt_id: {e}")))
 }
 
-/// Who did it is told and decides nothing: a name that is none counts as not given.
+/// A malformed worker id counts as missing, because the worker only informs readers.
 fn worker(text: &str) -> Option<[u8; 16]> {
     text.parse::<WorkerId>().ok().map(|id| *id.as_bytes())
 }
 
-/// Only compared, never shown: a hash is as good as the name.
+/// Hashes the session name, which is only compared.
 fn session(name: &str) -> Session {
     let hash = Digest::of(name);
-    u64::from_be_bytes(*hash.as_bytes().first_chunk().expect("32 bytes have 8"))
+    u64::from_be_bytes(
+        *hash
+            .as_bytes()
+            .first_chunk()
+            .expect("a digest has more than 8 bytes"),
+    )
 }
 
 fn bad(event: &'static str, fault: impl ToString) -> BadEvent {
@@ -266,9 +275,9 @@ fn bad(event: &'static str, fault: impl ToString) -> BadEvent {
 mod tests {
     use super::*;
 
-    /// Lies that stood in a ledger before the callback refused them.
+    /// Values that older versions of the callback recorded.
     #[test]
-    fn whatever_an_outcome_says_it_can_be_folded_and_stored() {
+    fn every_recorded_outcome_can_be_folded_and_stored() {
         let output = |key: &str| pb::Output {
             asset_key: key.to_owned(),
             ..Default::default()
@@ -300,23 +309,28 @@ mod tests {
             ],
             ..Default::default()
         };
-        let told = from_finished(&finished).unwrap();
+        let converted = from_finished(&finished).unwrap();
         assert_eq!(
-            (told.started_at, told.worker, told.message.as_str()),
+            (
+                converted.started_at,
+                converted.worker,
+                converted.message.as_str()
+            ),
             (Some(0), None, "a\u{fffd}b")
         );
         assert_eq!(
-            told.outputs
+            converted
+                .outputs
                 .iter()
                 .map(|made| &*made.asset_key)
                 .collect::<Vec<_>>(),
             ["n/a", "n/\u{fffd}"]
         );
         assert_eq!(
-            (told.items.unwrap().0, told.checks.len()),
+            (converted.items.unwrap().0, converted.checks.len()),
             (10_000, CHECKS_PER_ATTEMPT_MAX)
         );
-        assert_eq!(told.checks[0].name, "\u{fffd}");
+        assert_eq!(converted.checks[0].name, "\u{fffd}");
         let late = prost_types::Timestamp {
             seconds: i64::MAX,
             nanos: i32::MAX,

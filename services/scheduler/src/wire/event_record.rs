@@ -1,4 +1,4 @@
-//! Ledger events as the API shows them.
+//! Events of the ledger as the API shows them.
 
 use servo_model::{RunId, Stream};
 use servo_proto::v1 as pb;
@@ -10,7 +10,7 @@ use super::show::{task_key, timestamp, ulid};
 use super::task_ref::task_ref_from_proto;
 use crate::core::Plan;
 
-/// `graph` is the plan of the event's run, through which tasks get their names.
+/// `plan` is the plan of the event's run, which provides the task keys.
 pub(crate) fn event_record(
     stream: Stream,
     shard: i16,

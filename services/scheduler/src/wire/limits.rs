@@ -1,4 +1,4 @@
-//! What the quota service says about runs.
+//! Limits on runs, as the quota service sends them.
 
 use servo_model::limits::TASKS_PER_RUN_MAX;
 use servo_proto::v1 as pb;
@@ -6,8 +6,8 @@ use servo_proto::v1 as pb;
 use super::request::micros;
 use crate::core::RunLimits;
 
-pub(crate) fn run_limits(told: &pb::TenantLimits) -> RunLimits {
-    let (limits, default) = (told.limits.unwrap_or_default(), RunLimits::default());
+pub(crate) fn run_limits(update: &pb::TenantLimits) -> RunLimits {
+    let (limits, default) = (update.limits.unwrap_or_default(), RunLimits::default());
     RunLimits {
         max_concurrent_runs: limits.max_concurrent_runs,
         max_queued_runs: limits.max_queued_runs,

@@ -1,4 +1,4 @@
-//! A stored plan, as far as the fold needs it.
+//! Conversion of stored plans.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn policy(retry: &pb::RetryPolicy) -> Result<RetryPolicy, BadPlan> {
         let known = i16::try_from(*code).ok().and_then(ErrorCategory::from_code);
         known.ok_or_else(|| {
             BadPlan::Field(format!(
-                "retry_on_categories holds {code}, which this version does not know"
+                "retry_on_categories contains {code}, which is unknown to this version"
             ))
         })
     };
@@ -115,7 +115,7 @@ fn field(name: &str, fault: impl std::fmt::Display) -> BadPlan {
     BadPlan::Field(format!("{name}: {fault}"))
 }
 
-/// Ten thousand tasks have few distinct partitions.
+/// Shares equal partition keys, because ten thousand tasks have few distinct ones.
 #[derive(Default)]
 struct Texts(HashMap<String, Arc<str>>);
 

@@ -1,4 +1,4 @@
-//! A run's request as the fold keeps it.
+//! Conversion of run requests.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl BadRequest {
     }
 }
 
-/// What a run is born with, from the event that asked for it.
+/// The header of a run, from its RunRequested.
 pub(crate) fn header(
     tenant: &str,
     workspace: &str,
@@ -72,7 +72,7 @@ pub(crate) fn trigger_type(trigger: Option<&pb::Trigger>) -> TriggerType {
     }
 }
 
-/// What the request comes down to.
+/// The fingerprint of the request.
 pub(crate) fn fingerprint(requested: &pb::RunRequested) -> Result<RequestFingerprint, BadRequest> {
     requested
         .request_fingerprint
@@ -80,7 +80,7 @@ pub(crate) fn fingerprint(requested: &pb::RunRequested) -> Result<RequestFingerp
         .map_err(|e| BadRequest::new("request_fingerprint", e))
 }
 
-/// The call that asked for the run by hand.
+/// The call that requested the run, unless another service did.
 pub(crate) fn manual_trigger(requested: &pb::RunRequested) -> Option<&pb::ManualTrigger> {
     match requested.trigger.as_ref()?.source.as_ref()? {
         pb::trigger::Source::Manual(manual) => Some(manual),
@@ -88,13 +88,13 @@ pub(crate) fn manual_trigger(requested: &pb::RunRequested) -> Option<&pb::Manual
     }
 }
 
-/// The request id by which the run's row is found.
+/// The request id that is stored in the run's row.
 pub(crate) fn stored_request_id(requested: &pb::RunRequested) -> Option<String> {
     let manual = manual_trigger(requested)?;
     (!manual.request_id.is_empty()).then(|| manual.request_id.clone())
 }
 
-/// A duration in microseconds; what is longer than any run may last becomes the longest there is.
+/// A duration in microseconds, saturated.
 pub(crate) fn micros(duration: &prost_types::Duration) -> i64 {
     duration
         .seconds

@@ -6,48 +6,17 @@ use servo_model::{AttemptId, RunId, TaskKey, TaskRef, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::Timestamp;
-use servo_store::sqlx::FromRow;
 use ulid::Ulid;
 use uuid::Uuid;
 
 use super::event::body_of;
 use super::task_ref::task_ref_to_proto;
+use crate::core::RunView;
 use crate::core::{Plan, TaskRow, Time};
-use crate::shards::RunView;
+use crate::store::runs::RunRecord;
+use crate::store::tasks::TaskRecord;
 
-/// A run's row.
-#[derive(Debug, FromRow)]
-pub(crate) struct RunRecord {
-    pub run_id: Uuid,
-    pub run_number: i64,
-    pub state: i16,
-    pub reason: i16,
-    pub version: i64,
-    pub request: Vec<u8>,
-    pub plan_id: Option<Vec<u8>>,
-    pub plan_fingerprint: Option<String>,
-    pub deployment_id: Option<String>,
-    pub counts: Option<Vec<i32>>,
-    pub error: Option<String>,
-    pub created_at: Timestamp,
-    pub started_at: Option<Timestamp>,
-    pub ended_at: Option<Timestamp>,
-    pub deadline: Option<Timestamp>,
-    pub set_aside: Option<String>,
-    /// A check of severity ERROR failed.
-    pub flagged: bool,
-}
-
-/// A task's row.
-#[derive(Debug, FromRow)]
-pub(crate) struct TaskRecord {
-    #[sqlx(flatten)]
-    pub task: crate::store::StoredTask,
-    pub error: Option<Vec<u8>>,
-    pub beat_at: Option<Timestamp>,
-}
-
-/// `counts` by state, for a run whose row does not hold them: a small one that has not ended.
+/// `counts` are the tasks by state of a run whose row does not store them.
 pub(crate) fn run_to_proto(row: &RunRecord, counts: &[(i16, i64)]) -> pb::Run {
     let requested = match body_of(&row.request) {
         Ok((Body::RunRequested(requested), _)) => requested,
@@ -87,7 +56,7 @@ pub(crate) fn run_to_proto(row: &RunRecord, counts: &[(i16, i64)]) -> pb::Run {
     }
 }
 
-pub(crate) fn standing(view: &RunView) -> pb::RunStanding {
+pub(crate) fn run_standing(view: &RunView) -> pb::RunStanding {
     let counts: Vec<(i16, i64)> = TaskState::ALL
         .iter()
         .map(|state| (state.code(), i64::from(view.counts.of(*state))))
@@ -105,7 +74,7 @@ pub(crate) fn standing(view: &RunView) -> pb::RunStanding {
     }
 }
 
-/// A run that was just folded, from what it was asked for.
+/// A run that was just folded, from its request and its state.
 pub(crate) fn run_from_standing(
     requested: &pb::RunRequested,
     plan: Option<&Plan>,
@@ -138,36 +107,36 @@ pub(crate) fn run_from_standing(
     }
 }
 
-/// What is known of a task besides how it stands.
+/// The fields of a task that are not in its task row.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TaskExtras<'a> {
     /// Its last error, encoded.
     pub error: Option<&'a [u8]>,
     pub beat_at: Option<Timestamp>,
-    /// How many children it became, if it is mapped and has its items.
-    pub children: Option<u32>,
+    /// The number of its mapped tasks, if it is a mapped parent with items.
+    pub mapped_count: Option<u32>,
 }
 
-/// `None` when another version wrote what this one does not know.
+/// `None` when the row has a state that this version does not know.
 pub(crate) fn task_to_proto(
     run_id: &str,
     row: &TaskRecord,
     plan: &Plan,
-    children: &[(i32, i64)],
+    mapped: &[(i32, i64)],
 ) -> Option<pb::Task> {
     let task_ref = row.task.task_ref();
-    let count = children
+    let count = mapped
         .iter()
         .find(|(ordinal, _)| ordinal.unsigned_abs() == task_ref.ordinal);
     let extras = TaskExtras {
         error: row.error.as_deref(),
         beat_at: row.beat_at,
-        children: count.map(|(_, count)| u32::try_from(*count).unwrap_or(u32::MAX)),
+        mapped_count: count.map(|(_, count)| u32::try_from(*count).unwrap_or(u32::MAX)),
     };
-    task_from_cell(run_id, plan, task_ref, &row.task.task_row()?, extras)
+    task_from_row(run_id, plan, task_ref, &row.task.task_row()?, extras)
 }
 
-pub(crate) fn task_from_cell(
+pub(crate) fn task_from_row(
     run_id: &str,
     plan: &Plan,
     task_ref: TaskRef,
@@ -203,8 +172,8 @@ pub(crate) fn task_from_cell(
         error: extras
             .error
             .and_then(|error| pb::TaskError::decode(error).ok()),
-        materialization_id: made(task_row),
-        mapped_count: extras.children.filter(|_| is_parent),
+        materialization_id: materialization_id(task_row),
+        mapped_count: extras.mapped_count.filter(|_| is_parent),
         ready_time: task_row.ready_at.map(timestamp),
         start_time: task_row.started_at.map(timestamp),
         end_time: task_row.ended_at.map(timestamp),
@@ -215,13 +184,13 @@ pub(crate) fn task_from_cell(
         heartbeat_time: extras.beat_at.map(|at| timestamp(at.unix_us())),
         pool: settings.pool.to_string(),
         priority: settings.priority,
-        // Who asks for one task looks.
+        // Only GetTask reads the progress.
         progress_ppm: None,
         progress_message: String::new(),
     })
 }
 
-/// A task's key, its item included.
+/// The key of a task; for a mapped task it contains the map index.
 pub(crate) fn task_key(plan: &Plan, task_ref: TaskRef) -> TaskKey {
     let planned = &plan.task(task_ref.ordinal).key;
     task_ref
@@ -229,7 +198,7 @@ pub(crate) fn task_key(plan: &Plan, task_ref: TaskRef) -> TaskKey {
         .map_or_else(|| planned.clone(), |item| planned.child(item))
 }
 
-fn made(task_row: &TaskRow) -> String {
+fn materialization_id(task_row: &TaskRow) -> String {
     if task_row.state == TaskState::Succeeded {
         text(task_row.attempt_id)
     } else {

@@ -122,9 +122,9 @@ fn swaps(first: &Event, second: &Event, plan: &crate::core::Plan) -> bool {
                 return true;
             }
             reached.extend(
-                plan.waiters(next)
+                plan.downstream(next)
                     .iter()
-                    .filter(|waiter| seen.insert(**waiter)),
+                    .filter(|downstream_task| seen.insert(**downstream_task)),
             );
         }
         false

@@ -1,11 +1,11 @@
-//! What dispatchers hear of a plan before its runs are stored.
+//! Plans that are announced to dispatchers before their runs are stored.
 
 use servo_local::TestDatabase;
 
 use super::{SchedulerMessage, apply, folded, instance, new_run, plan, run_id};
 
 #[tokio::test]
-async fn a_plan_is_told_of_once_and_before_its_run() {
+async fn a_plan_is_announced_once_and_before_its_run() {
     let database = TestDatabase::create().await.unwrap();
     let mut one = instance(&database, "one").await;
     let (small, large) = (plan(&[&[]]), plan(&[&[], &[0]]));
@@ -13,7 +13,7 @@ async fn a_plan_is_told_of_once_and_before_its_run() {
         folded(&apply(&one, new_run(&one, plan, run_id(n), "f")).await);
     }
     let mut received = Vec::new();
-    while let Ok(message) = one.message.try_recv() {
+    while let Ok(message) = one.messages.try_recv() {
         match message.message.unwrap() {
             SchedulerMessage::Ahead(ahead) => {
                 received.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id)))

@@ -1,4 +1,4 @@
-//! Who waits for company in a crowd, and who does not.
+//! Which submissions a busy lane batches.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::shards::lane::Message;
 
 const LARGE: RunId = RunId::from_bytes([9; 16]);
 const SMALL: RunId = RunId::from_bytes([3; 16]);
-/// So many attempts are one.
+/// Must match `in_flight::BATCHING_THRESHOLD`.
 const BATCHING_THRESHOLD: usize = 16;
-/// Long enough for a lane that waits for nobody to have begun its flush.
+/// Long enough for a lane that does not wait to begin its flush.
 const LATER: Duration = Duration::from_millis(20);
 
 type Answer = oneshot::Receiver<Result<Vec<Applied>, SubmitError>>;
@@ -35,7 +35,7 @@ fn finishing(id: RunId, ordinal: u32) -> (Message, Answer) {
     )
 }
 
-/// A lane that holds the shards of two runs, all of whose tasks are claimed.
+/// A lane with two runs, all of whose tasks are claimed.
 async fn lane(large: usize, small: usize) -> (TestDatabase, ManualLane) {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
@@ -53,17 +53,17 @@ async fn lane(large: usize, small: usize) -> (TestDatabase, ManualLane) {
     (database, manual)
 }
 
-/// Whether a lane that is asked to finish a task of a run still waits when a task of the large one comes.
+/// Whether a lane that finishes a task of a run waits for a later submission of the large run.
 async fn waits(manual: &mut ManualLane, id: RunId) -> bool {
     let (inbox, mut messages) = mpsc::unbounded_channel();
     let ((first, of_first), (second, of_second)) = (finishing(id, 0), finishing(LARGE, 1));
     tokio::spawn(async move {
         tokio::time::sleep(LATER).await;
-        // With the last handle nobody else can come, and whoever waits goes on.
+        // Dropping the last handle ends the wait.
         let _ = inbox.send(second);
     });
-    // However slow the machine is, it would be in time.
-    manual.lane.flushed = Some(Instant::now() + Duration::from_secs(60));
+    // In the future, so that a slow machine cannot end the wait.
+    manual.lane.last_flush = Some(Instant::now() + Duration::from_secs(60));
     manual.lane.handle(first, &mut messages).await;
     let left = messages.recv().await;
     let waited = left.is_none();
@@ -77,19 +77,19 @@ async fn waits(manual: &mut ManualLane, id: RunId) -> bool {
 }
 
 #[tokio::test]
-async fn in_a_crowd_a_flush_waits_for_company() {
+async fn a_busy_lane_batches_submissions() {
     let (_database, mut manual) = lane(BATCHING_THRESHOLD - 2, 2).await;
     assert!(waits(&mut manual, LARGE).await);
 }
 
 #[tokio::test]
-async fn a_run_with_nothing_else_under_way_does_not_wait_in_a_crowd() {
+async fn a_latency_bound_run_skips_batching() {
     let (_database, mut manual) = lane(BATCHING_THRESHOLD, 1).await;
     assert!(!waits(&mut manual, SMALL).await);
 }
 
 #[tokio::test]
-async fn nobody_waits_without_a_crowd() {
+async fn an_idle_lane_does_not_batch() {
     let (_database, mut manual) = lane(BATCHING_THRESHOLD - 3, 2).await;
     assert!(!waits(&mut manual, LARGE).await);
 }

@@ -1,4 +1,4 @@
-//! What the bus is told, on a real Postgres.
+//! The messages for the bus, on a real Postgres.
 
 use std::time::Duration;
 
@@ -25,78 +25,78 @@ fn subscription() -> Subscription {
 
 async fn reader(database: &TestDatabase) -> PostgresBus {
     let bus = PostgresBus::new(&store(database, Service::Quota), "reader");
-    let bus = bus.at_pace(Duration::from_millis(20), Duration::from_secs(30));
+    let bus = bus.with_intervals(Duration::from_millis(20), Duration::from_secs(30));
     bus.subscribe(&subscription()).await.unwrap();
     bus
 }
 
-/// All that was published since.
-async fn message(bus: &PostgresBus) -> Vec<pb::RunChanged> {
+/// Receives all messages that were published since the last call.
+async fn receive(bus: &PostgresBus) -> Vec<pb::RunChanged> {
     let batch = bus.receive(&subscription()).await.unwrap();
-    let message = batch
+    let received = batch
         .messages
         .iter()
         .map(|message| pb::RunChanged::decode(&*message.payload).unwrap())
         .collect();
     let verdicts = vec![Verdict::Ack; batch.messages.len()];
     bus.settle(&subscription(), batch, verdicts).await.unwrap();
-    message
+    received
 }
 
-async fn submission(one: &Instance, id: RunId, ordinal: u32, end: pb::TaskFinished) {
+async fn run_attempt(one: &Instance, id: RunId, ordinal: u32, end: pb::TaskFinished) {
     folded(&apply(one, claim(id, ordinal, 1, 1)).await);
     folded(&apply(one, finish_with(id, ordinal, end)).await);
 }
 
 #[tokio::test]
-async fn a_run_is_told_at_its_birth_and_its_end_and_plain_successes_cost_nothing() {
+async fn a_run_is_published_when_it_begins_and_ends_but_not_for_each_success() {
     let database = TestDatabase::create().await.unwrap();
     let (one, bus) = (instance(&database, "one").await, reader(&database).await);
     let (plan, id) = (plan(&[&[], &[0], &[1]]), run_id(5));
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-    let born = message(&bus).await;
-    assert_eq!(born.len(), 1, "{born:?}");
-    assert!(born[0].created && born[0].run_id == id.to_string() && born[0].tenant == "acme");
-    assert_eq!(born[0].state(), pb::RunState::Running);
+    let begun = receive(&bus).await;
+    assert_eq!(begun.len(), 1, "{begun:?}");
+    assert!(begun[0].created && begun[0].run_id == id.to_string() && begun[0].tenant == "acme");
+    assert_eq!(begun[0].state(), pb::RunState::Running);
     for ordinal in 0..2 {
         folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
         folded(&apply(&one, finish(id, ordinal)).await);
     }
-    assert_eq!(message(&bus).await, [], "nothing that others follow");
+    assert_eq!(receive(&bus).await, [], "task successes are not published");
     folded(&apply(&one, claim(id, 2, 1, 1)).await);
     folded(&apply(&one, finish(id, 2)).await);
-    let ended = message(&bus).await;
+    let ended = receive(&bus).await;
     assert_eq!(ended.len(), 1, "{ended:?}");
     assert_eq!(
         (ended[0].state(), ended[0].created),
         (pb::RunState::Succeeded, false)
     );
     assert!(
-        ended[0].position > born[0].position,
-        "a later message has a greater version"
+        ended[0].position > begun[0].position,
+        "a later message has a greater position"
     );
-    // Asked again, nothing is told again.
+    // A repeat publishes nothing.
     apply(&one, finish(id, 2)).await;
-    assert_eq!(message(&bus).await, []);
+    assert_eq!(receive(&bus).await, []);
 }
 
 #[tokio::test]
-async fn failures_and_versions_of_data_are_told_once_also_after_a_rebuild() {
+async fn failures_and_materializations_are_published_once_even_after_a_rebuild() {
     let database = TestDatabase::create().await.unwrap();
     let (one, bus) = (instance(&database, "one").await, reader(&database).await);
     let (plan, id) = (plan(&[&[], &[]]), run_id(6));
     keep_plan(&database, &plan).await;
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-    message(&bus).await;
+    receive(&bus).await;
     let mut made = finished(id, 0, 1);
     made.outputs = vec![pb::Output {
         asset_key: "t/a0".to_owned(),
         ..Default::default()
     }];
-    submission(&one, id, 0, made).await;
-    let news = message(&bus).await;
-    let version = &news[0].made[0];
-    assert_eq!((news.len(), version.asset_key.as_str()), (1, "t/a0"));
+    run_attempt(&one, id, 0, made).await;
+    let updates = receive(&bus).await;
+    let version = &updates[0].made[0];
+    assert_eq!((updates.len(), version.asset_key.as_str()), (1, "t/a0"));
     assert_eq!(version.materialization_id, attempt_id(id, 0, 1).to_string());
     assert_eq!(version.state(), pb::MaterializationState::Promoted);
     let mut failed = finished(id, 1, 1);
@@ -106,10 +106,13 @@ async fn failures_and_versions_of_data_are_told_once_also_after_a_rebuild() {
         ..Default::default()
     };
     failed.error = Some(error);
-    submission(&one, id, 1, failed).await;
-    let news = message(&bus).await;
-    assert_eq!((news.len(), news[0].state()), (1, pb::RunState::Failed));
-    let task = &news[0].failed_tasks[0];
+    run_attempt(&one, id, 1, failed).await;
+    let updates = receive(&bus).await;
+    assert_eq!(
+        (updates.len(), updates[0].state()),
+        (1, pb::RunState::Failed)
+    );
+    let task = &updates[0].failed_tasks[0];
     assert_eq!(
         (
             task.asset_key.as_str(),
@@ -120,11 +123,11 @@ async fn failures_and_versions_of_data_are_told_once_also_after_a_rebuild() {
     );
     one.lease_keeper.leave().await;
     rebuild(&one.store, |_| ()).await.unwrap();
-    assert_eq!(message(&bus).await, [], "what was told is not told again");
+    assert_eq!(receive(&bus).await, [], "a rebuild publishes nothing again");
 }
 
 #[tokio::test]
-async fn f28_without_a_consumer_runs_end_all_the_same_and_it_catches_up() {
+async fn f28_runs_end_without_a_consumer_and_it_catches_up_later() {
     let database = TestDatabase::create().await.unwrap();
     let (one, bus) = (instance(&database, "one").await, reader(&database).await);
     let plan = plan(&[&[]]);
@@ -138,17 +141,17 @@ async fn f28_without_a_consumer_runs_end_all_the_same_and_it_catches_up() {
             RunState::Succeeded.code()
         );
     }
-    let message = message(&bus).await;
-    let ended = message
+    let received = receive(&bus).await;
+    let ended = received
         .iter()
-        .filter(|news| news.state() == pb::RunState::Succeeded)
+        .filter(|update| update.state() == pb::RunState::Succeeded)
         .count();
-    assert_eq!((message.len(), ended), (40, 20));
+    assert_eq!((received.len(), ended), (40, 20));
 }
 
-/// Codes travel as they are stored.
+/// Messages contain the stored codes.
 #[test]
-fn states_and_reasons_have_the_same_numbers_on_the_wire() {
+fn stored_codes_equal_the_proto_numbers() {
     for state in RunState::ALL {
         assert!(
             pb::RunState::try_from(i32::from(state.code())).is_ok(),

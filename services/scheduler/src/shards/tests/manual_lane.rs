@@ -1,4 +1,4 @@
-//! A lane driven by hand, so that nothing depends on who is quicker.
+//! A lane without its loop, so that tests do not depend on timing.
 
 use std::time::Duration;
 
@@ -7,46 +7,46 @@ use servo_proto::v1 as pb;
 use servo_store::{Lease, LeaseTtl, Leases, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{claim, folded, known_plan, run_with, stream};
+use super::{claim, dispatcher_stream, folded, known_plan, run_with};
 use crate::core::Limits;
 use crate::metrics::Metrics;
 use crate::shards::command::Submission;
 use crate::shards::lane::{Lane, Shared};
 use crate::shards::{Command, LaneContext, Plans};
 
-/// A lane without a loop: it does what it is told, when it is told.
+/// A lane whose steps a test calls directly.
 pub(super) struct ManualLane {
     pub(super) lane: Lane,
     plans: Plans,
-    _told: mpsc::UnboundedReceiver<pb::AdmitResponse>,
-    _board: watch::Sender<Limits>,
+    _messages: mpsc::UnboundedReceiver<pb::AdmitResponse>,
+    _limits_tx: watch::Sender<Limits>,
 }
 
 impl ManualLane {
     pub(super) async fn holding(store: &Store, lease: Lease) -> ManualLane {
-        let (board, limits) = watch::channel(Limits::none());
+        let (limits_tx, limits) = watch::channel(Limits::none());
         let (unplanned, _) = mpsc::unbounded_channel();
         let (plans, metrics) = (Plans::default(), Metrics::default());
         let context = LaneContext {
             plans: plans.clone(),
             unplanned,
             metrics,
-            listeners: None,
+            bus_doorbell: None,
             limits,
         };
         let mut lane = Lane::new(store.clone(), context, Shared::default());
-        let (stream, message) = stream(1);
+        let (stream, message) = dispatcher_stream(1);
         lane.open_stream(stream);
         lane.try_load_shard(lease).await.unwrap();
         ManualLane {
             lane,
             plans,
-            _told: message,
-            _board: board,
+            _messages: message,
+            _limits_tx: limits_tx,
         }
     }
 
-    /// All of it in one flush; all of it must be folded.
+    /// Flushes the commands together; all of them must be folded.
     pub(super) async fn fold(&mut self, commands: Vec<Command>) {
         let (reply, answer) = oneshot::channel();
         self.lane
@@ -59,7 +59,7 @@ impl ManualLane {
         answer.await.unwrap().unwrap().iter().for_each(folded);
     }
 
-    /// A run of `plan`, all of whose tasks are claimed.
+    /// Begins a run of `plan` and claims all of its tasks.
     pub(super) async fn claimed(&mut self, plan: &pb::Plan, id: RunId) {
         self.fold(vec![run_with(known_plan(&self.plans, plan), id, "f")])
             .await;

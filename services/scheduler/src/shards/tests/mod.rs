@@ -1,4 +1,4 @@
-//! Memory and rows in step, on a real Postgres.
+//! Lanes on a real Postgres.
 
 mod announcements;
 mod batching;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
-use servo_bus::{Listeners, Topic};
+use servo_bus::{BusDoorbell, Topic};
 use servo_local::TestDatabase;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
@@ -48,8 +48,8 @@ struct Instance {
     plans: Plans,
     lease_keeper: LeaseKeeper,
     waiting: mpsc::UnboundedReceiver<UnplannedRun>,
-    board: watch::Sender<Limits>,
-    message: mpsc::UnboundedReceiver<pb::AdmitResponse>,
+    limits_tx: watch::Sender<Limits>,
+    messages: mpsc::UnboundedReceiver<pb::AdmitResponse>,
 }
 
 fn store(database: &TestDatabase, service: Service) -> Store {
@@ -62,17 +62,17 @@ async fn instance(database: &TestDatabase, name: &str) -> Instance {
 }
 
 async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instance {
-    let (board, limits) = watch::channel(limits);
+    let (limits_tx, limits) = watch::channel(limits);
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
     let (unplanned, waiting) = mpsc::unbounded_channel();
-    let listeners = Some(Listeners::start(store.loops().clone(), Topic::Runs));
+    let bus_doorbell = Some(BusDoorbell::start(store.loops().clone(), Topic::Runs));
     let metrics = Metrics::default();
     let context = LaneContext {
         plans: plans.clone(),
         unplanned,
         metrics,
-        listeners,
+        bus_doorbell,
         limits,
     };
     let shards = Shards::start(&store, context);
@@ -85,7 +85,7 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
         ttl,
     );
     lease_keeper.clone().run_once().await.unwrap();
-    let (stream, message) = stream(1);
+    let (stream, messages) = dispatcher_stream(1);
     shards.open_stream(&stream).unwrap();
     Instance {
         store,
@@ -93,29 +93,29 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
         plans,
         lease_keeper,
         waiting,
-        board,
-        message,
+        limits_tx,
+        messages,
     }
 }
 
-/// A dispatcher that admits for everybody this test speaks of.
-fn stream(epoch: u64) -> (DispatcherStream, mpsc::UnboundedReceiver<pb::AdmitResponse>) {
+/// A dispatcher stream for the admission shard of the test tenant.
+fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::UnboundedReceiver<pb::AdmitResponse>) {
     let admission_shard = "acme"
         .parse::<servo_model::TenantId>()
         .unwrap()
         .admission_shard();
-    let (outbox, message) = mpsc::unbounded_channel();
+    let (outbox, messages) = mpsc::unbounded_channel();
     (
         DispatcherStream {
             id: 1,
             leases: BTreeMap::from([(admission_shard, epoch)]),
             outbox,
         },
-        message,
+        messages,
     )
 }
 
-/// A plan from each task's upstreams.
+/// A plan from the upstreams of each task.
 pub(super) fn plan(upstreams: &[&[u32]]) -> pb::Plan {
     let asset = |n: usize| pb::PlannedAsset {
         asset_key: format!("t/a{n}"),
@@ -139,7 +139,7 @@ pub(super) fn plan(upstreams: &[&[u32]]) -> pb::Plan {
     }
 }
 
-/// Stores it as the planner would.
+/// Stores a plan as the planner does.
 async fn keep_plan(database: &TestDatabase, plan: &pb::Plan) {
     let planner = store(database, Service::Planner);
     let plan_id: Digest = plan.plan_id.parse().unwrap();
@@ -185,7 +185,7 @@ fn new_plan(instance: &Instance, plan: &pb::Plan) -> NewPlan {
 }
 
 pub(super) fn known_plan(plans: &Plans, plan: &pb::Plan) -> NewPlan {
-    let plan = plans.learn(plan).unwrap();
+    let plan = plans.get_or_insert(plan).unwrap();
     NewPlan {
         event_id: event_id(),
         plan_fingerprint: "v1:sha256:x".to_owned(),
@@ -286,7 +286,7 @@ async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
 }
 
 #[tokio::test]
-async fn a_run_goes_from_its_request_to_its_end() {
+async fn a_run_is_folded_from_its_request_to_its_end() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[0]]), run_id(5));
@@ -309,7 +309,7 @@ async fn a_run_goes_from_its_request_to_its_end() {
             vec![TaskState::Succeeded.code(); 2]
         )
     );
-    // Asked again, nothing happens again.
+    // A repeat changes nothing.
     assert_eq!(
         apply(&one, finish(id, 1)).await.outcome,
         CommandOutcome::Fold(Verdict::Duplicate)
@@ -331,7 +331,7 @@ async fn a_run_goes_from_its_request_to_its_end() {
 }
 
 #[tokio::test]
-async fn another_instance_goes_on_where_the_first_stopped() {
+async fn another_instance_continues_where_the_first_stopped() {
     let database = TestDatabase::create().await.unwrap();
     let (plan, id) = (plan(&[&[], &[0], &[0], &[1, 2]]), run_id(9));
     keep_plan(&database, &plan).await;
@@ -363,7 +363,7 @@ async fn another_instance_goes_on_where_the_first_stopped() {
 }
 
 #[tokio::test]
-async fn what_others_append_is_folded_before_what_the_owner_appends() {
+async fn events_of_others_are_folded_before_those_of_the_holder() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[]]), run_id(3));
@@ -371,7 +371,7 @@ async fn what_others_append_is_folded_before_what_the_owner_appends() {
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     folded(&apply(&one, claim(id, 0, 1, 1)).await);
     record_finish(&database, id).await;
-    // The owner does not know of it yet; its next append finds out.
+    // The holder has not read the event yet; its next flush does.
     folded(&apply(&one, claim(id, 1, 1, 1)).await);
     let (_, tasks) = states(&one.store, id).await;
     assert_eq!(
@@ -384,7 +384,7 @@ async fn what_others_append_is_folded_before_what_the_owner_appends() {
     );
 }
 
-/// Appends the outcome of the first task's first attempt as the callback does when no owner answers.
+/// Appends the outcome of the first attempt as the callback does when no holder answers.
 async fn record_finish(database: &TestDatabase, id: RunId) {
     let body = Body::TaskFinished(finished(id, 0, 1));
     record(
@@ -418,7 +418,7 @@ async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) {
 }
 
 #[tokio::test]
-async fn f23_a_claim_that_postgres_lost_and_its_recorded_outcome_do_not_stop_the_timers() {
+async fn f23_timers_continue_after_a_lost_claim_with_a_recorded_outcome() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (mut plan, id) = (plan(&[&[]]), run_id(6));
@@ -432,7 +432,7 @@ async fn f23_a_claim_that_postgres_lost_and_its_recorded_outcome_do_not_stop_the
     });
     keep_plan(&database, &plan).await;
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-    // The claim before this is lost, so it says nothing; then the same attempt is claimed once more.
+    // Its claim was lost, so the outcome has no effect; then the same attempt is claimed again.
     record_finish(&database, id).await;
     folded(&apply(&one, claim(id, 0, 1, 1)).await);
     let refused = one
@@ -441,27 +441,27 @@ async fn f23_a_claim_that_postgres_lost_and_its_recorded_outcome_do_not_stop_the
         .await
         .unwrap_err();
     assert_eq!(refused, SubmitError::KeyTaken);
-    // Nobody can start it any more; when its time is over there is a new attempt.
+    // No worker can start the attempt any more; a new one follows when it expires.
     while states(&one.store, id).await.1 != [TaskState::Ready.code()] {
         tokio::task::yield_now().await;
     }
 }
 
 #[tokio::test]
-async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() {
+async fn a_dispatcher_receives_ready_tasks_and_claims_of_an_older_one_are_refused() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[0]]), run_id(4));
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-    let (stream, mut message) = stream(7);
+    let (stream, mut messages) = dispatcher_stream(7);
     one.shards.open_stream(&stream).unwrap();
-    // Answered behind the gate's opening, so that the snapshots are out.
+    // The answer follows the opening of the stream, so the snapshots were sent.
     assert_eq!(
         apply(&one, claim(id, 0, 1, 6)).await.outcome,
         CommandOutcome::StaleAdmission
     );
     let mut ready = Vec::new();
-    while let Ok(message) = message.try_recv() {
+    while let Ok(message) = messages.try_recv() {
         if let Some(SchedulerMessage::Snapshot(part)) = message.message {
             ready.extend(part.ready.into_iter().flat_map(|run| run.tasks));
         }
@@ -477,7 +477,7 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
     folded(&apply(&one, claim(id, 0, 1, 7)).await);
     folded(&apply(&one, finish(id, 0)).await);
     let mut updates = Vec::new();
-    while let Ok(message) = message.try_recv() {
+    while let Ok(message) = messages.try_recv() {
         if let Some(SchedulerMessage::Update(update)) = message.message {
             updates.push(update);
         }
@@ -490,7 +490,7 @@ async fn a_dispatcher_is_told_what_is_ready_and_an_older_one_no_longer_counts() 
 }
 
 #[tokio::test]
-async fn what_a_dispatcher_is_told_comes_in_parts_however_much_it_is() {
+async fn large_snapshots_and_updates_are_split_into_messages() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&vec![&[] as &[u32]; 600]), run_id(4));
@@ -504,11 +504,11 @@ async fn what_a_dispatcher_is_told_comes_in_parts_however_much_it_is() {
             .for_each(folded);
     };
     submit((0..600).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
-    let (again, mut message) = stream(1);
+    let (again, mut messages) = dispatcher_stream(1);
     one.shards.open_stream(&again).unwrap();
     submit((0..600).map(|ordinal| finish(id, ordinal)).collect()).await;
     let (mut live, mut ended) = (Vec::new(), Vec::new());
-    while let Ok(message) = message.try_recv() {
+    while let Ok(message) = messages.try_recv() {
         match message.message {
             Some(SchedulerMessage::Snapshot(part)) => {
                 live.extend((!part.live.is_empty()).then_some(part.live.len()))
@@ -517,12 +517,12 @@ async fn what_a_dispatcher_is_told_comes_in_parts_however_much_it_is() {
             _ => {}
         }
     }
-    // That the run is over comes first.
+    // The withdrawal of the run comes first.
     assert_eq!((live, ended), (vec![256, 256, 88], vec![255, 256, 89]));
 }
 
 #[tokio::test]
-async fn instances_share_the_shards_and_every_shard_has_a_holder() {
+async fn instances_share_all_shards() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let two = instance(&database, "two").await;
@@ -544,7 +544,7 @@ async fn instances_share_the_shards_and_every_shard_has_a_holder() {
         assert_eq!(
             lanes.len(),
             1,
-            "{name} flushes by one lane, as large as it can"
+            "{name} uses one lane, so that its flushes are large"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! A quarantined output, and what is left to read before it.
+//! Quarantined outputs and decisions about them.
 
 use servo_model::states::MaterializationState;
 
@@ -32,19 +32,19 @@ async fn second_state(instance: &Instance, id: RunId) -> i16 {
 }
 
 #[tokio::test]
-async fn whether_there_is_a_version_before_a_quarantined_one_stands_in_its_event() {
+async fn the_event_of_a_quarantined_output_records_whether_a_promoted_version_exists() {
     let database = TestDatabase::create().await.unwrap();
     let plan = plan(&[&[], &[0]]);
     keep_plan(&database, &plan).await;
     let one = instance(&database, "one").await;
 
-    // Nothing was ever made: nothing can be read.
+    // No version exists.
     run_with_quarantine(&one, &plan, run_id(1)).await;
     assert_eq!(
         second_state(&one, run_id(1)).await,
         TaskState::Skipped.code()
     );
-    // It quarantines again, and a quarantined version is no good one.
+    // A quarantined version does not count as a promoted one.
     run_with_quarantine(&one, &plan, run_id(2)).await;
     assert_eq!(
         second_state(&one, run_id(2)).await,
@@ -54,18 +54,18 @@ async fn whether_there_is_a_version_before_a_quarantined_one_stands_in_its_event
     folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
     folded(&apply(&one, claim(run_id(3), 0, 1, 1)).await);
     folded(&apply(&one, finish(run_id(3), 0)).await);
-    // Now there is one, made by another run on another shard.
+    // Now there is one, written by a run on another shard.
     run_with_quarantine(&one, &plan, run_id(4)).await;
     assert_eq!(second_state(&one, run_id(4)).await, TaskState::Ready.code());
 
-    // The events say all of it: what is folded from them anew is the same.
+    // A rebuild from the events gives the same rows.
     one.lease_keeper.leave().await;
     for table in super::super::rebuild(&one.store, |_| ()).await.unwrap() {
         assert!(table.equal, "{table:?}");
     }
 }
 
-/// Runs `t/a0` alone, quarantined or not, and answers the version it made.
+/// Runs `t/a0` and returns the version it wrote.
 async fn made(one: &Instance, plan: &pb::Plan, id: RunId, gating: pb::Gating) -> AttemptId {
     folded(&apply(one, new_run(one, plan, id, "f")).await);
     folded(&apply(one, claim(id, 0, 1, 1)).await);
@@ -115,7 +115,7 @@ fn decide(id: RunId, decision: pb::QuarantineDecision, version: u64) -> Command 
     }))
 }
 
-/// The version that readers get.
+/// The promoted version.
 async fn read(one: &Instance) -> Option<AttemptId> {
     let select =
         query("SELECT materialization_id FROM scheduler.partitions WHERE asset_key = 't/a0'");
@@ -131,7 +131,7 @@ async fn rebuilt_alike(one: &Instance) {
 }
 
 #[tokio::test]
-async fn an_approved_version_is_read_unless_a_newer_one_is_and_a_rejected_one_never() {
+async fn an_approved_version_is_promoted_unless_a_newer_one_is() {
     use pb::QuarantineDecision::{Approve, Reject};
     let database = TestDatabase::create().await.unwrap();
     let plan = plan(&[&[]]);
@@ -155,13 +155,13 @@ async fn an_approved_version_is_read_unless_a_newer_one_is_and_a_rejected_one_ne
     assert_eq!(
         read(&one).await,
         Some(first),
-        "what is rejected is never read"
+        "a rejected version is never promoted"
     );
     folded(&apply(&one, decide(run_id(2), Approve, 2)).await);
     assert_eq!(
         read(&one).await,
         Some(second),
-        "the newest of those that are good"
+        "the approved version is newer"
     );
     assert_eq!(
         apply(&one, decide(run_id(2), Approve, 3)).await.outcome,
@@ -172,7 +172,7 @@ async fn an_approved_version_is_read_unless_a_newer_one_is_and_a_rejected_one_ne
         refused(Refusal::VersionIs(MaterializationState::Promoted))
     );
 
-    // Approved only after a newer one came: that stays.
+    // Approved after a newer version was promoted, which stays.
     made(&one, &plan, run_id(4), pb::Gating::Quarantine).await;
     let fifth = made(&one, &plan, run_id(5), pb::Gating::Allow).await;
     folded(&apply(&one, decide(run_id(4), Approve, 2)).await);
@@ -181,7 +181,7 @@ async fn an_approved_version_is_read_unless_a_newer_one_is_and_a_rejected_one_ne
 }
 
 #[tokio::test]
-async fn what_checks_found_is_kept_once_and_rebuilt() {
+async fn check_results_are_stored_once_and_rebuilt() {
     let database = TestDatabase::create().await.unwrap();
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;

@@ -1,4 +1,4 @@
-//! F18: folds and appends over the same rows do not lock each other out, and one that lost a race is repeated.
+//! F18: concurrent flushes and appends never deadlock, and a statement that loses a race is retried.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use super::{
 use crate::core::Verdict;
 use crate::shards::{Command, CommandOutcome, Enqueued, SubmitError};
 
-/// Deadlocks in this database so far. Backends tell of them when they are idle or leave, so the stores are closed first.
+/// The number of deadlocks in this database. Backends report them when they are idle or exit, so the stores
+/// are closed first.
 async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
     join_all(stores.iter().map(|store| store.close())).await;
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
@@ -40,7 +41,7 @@ async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
         .unwrap()
 }
 
-/// Something about nobody's run: whoever folds it passes it over.
+/// An event of an unknown run, which the fold skips.
 fn foreign(shard: i16) -> NewEvent {
     let id = event_id();
     let nobody = std::array::from_fn(|place| {
@@ -64,13 +65,14 @@ fn foreign(shard: i16) -> NewEvent {
     }
 }
 
-/// Asks until it is done. A shard whose tail could not be read for others' locks is held again after a round.
-async fn insist(one: &Instance, requested: impl Fn() -> Command) {
+/// Submits until it succeeds. A shard that could not be read because of locks is loaded again by the lease
+/// keeper.
+async fn submit_until_folded(one: &Instance, command: impl Fn() -> Command) {
     loop {
-        let requested = requested();
+        let command = command();
         match one
             .shards
-            .submit(requested.run_id().shard(), vec![requested])
+            .submit(command.run_id().shard(), vec![command])
             .await
         {
             Ok(done) => {
@@ -83,7 +85,9 @@ async fn insist(one: &Instance, requested: impl Fn() -> Command) {
                 assert!(folded, "{done:?}");
                 return;
             }
-            Err(SubmitError::KeyTaken | SubmitError::Stopped) => panic!("it cannot be done"),
+            Err(SubmitError::KeyTaken | SubmitError::Stopped) => {
+                panic!("the command cannot succeed")
+            }
             Err(_) => drop(one.lease_keeper.clone().run_once().await),
         }
     }
@@ -104,10 +108,10 @@ fn making(id: RunId, ordinal: u32) -> Command {
     )
 }
 
-/// A run of three tasks that makes the same three partitions as all others.
+/// A run of three tasks that writes the same three partitions as all other runs.
 async fn run_to_its_end(one: &Instance, plan: &pb::Plan, id: RunId) {
-    insist(one, || new_run(one, plan, id, "f")).await;
-    // Half of them from the front, half from the back.
+    submit_until_folded(one, || new_run(one, plan, id, "f")).await;
+    // Half of the runs in ascending order, half in descending order.
     let tasks = [0, 1, 2].map(|n| {
         if id.as_bytes()[0].is_multiple_of(2) {
             n
@@ -115,11 +119,11 @@ async fn run_to_its_end(one: &Instance, plan: &pb::Plan, id: RunId) {
             2 - n
         }
     });
-    let submission = tasks.map(async |ordinal| {
-        insist(one, || claim(id, ordinal, 1, 1)).await;
-        insist(one, || making(id, ordinal)).await;
+    let attempts = tasks.map(async |ordinal| {
+        submit_until_folded(one, || claim(id, ordinal, 1, 1)).await;
+        submit_until_folded(one, || making(id, ordinal)).await;
     });
-    join_all(submission).await;
+    join_all(attempts).await;
 }
 
 #[tokio::test]
@@ -143,7 +147,7 @@ async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadloc
             ))
         };
         let runs = join_all((0..128).map(|n| run_to_its_end(&one, &plan, id(n))));
-        // Batches over many shards each, some counting up and some down.
+        // Batches over many shards, in different orders.
         let appends = join_all((0..64i16).map(|n| {
             let step = if n % 2 == 0 { 7 } else { 57 };
             let batch = (0..16)
@@ -165,7 +169,7 @@ async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadloc
     assert_eq!(deadlocks(&database, &[&one.store, &callback]).await, 0);
 }
 
-/// A task that goes to a queue, and what its dispatcher says once the queue has it.
+/// The claim of a pushed task, and the report that the queue accepted it.
 fn pushed(id: RunId) -> (Command, Command) {
     let Command::Claim(claimed) = claim(id, 0, 1, 1) else {
         unreachable!()
@@ -193,7 +197,7 @@ fn pushed(id: RunId) -> (Command, Command) {
 }
 
 #[tokio::test]
-async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too_late() {
+async fn a_queue_report_is_folded_after_its_flush_was_retried() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(5));
@@ -201,7 +205,7 @@ async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let (claimed, enqueued) = pushed(id);
     folded(&apply(&one, claimed).await);
-    // The owner does not know of it: its flush is repeated, with runs that are read again.
+    // The holder has not read this event: its flush is retried with reloaded runs.
     let callback = store(&database, Service::Callback);
     callback
         .ledger()
@@ -216,7 +220,7 @@ async fn an_attempt_that_a_queue_took_is_found_again_after_a_flush_that_came_too
 }
 
 #[tokio::test]
-async fn who_was_silent_for_too_long_refuses_nothing_for_good() {
+async fn an_instance_with_an_expired_lease_does_not_refuse_events() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(6));
@@ -224,8 +228,8 @@ async fn who_was_silent_for_too_long_refuses_nothing_for_good() {
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     tokio::time::sleep(LEASE).await;
     let two = instance(&database, "two").await;
-    insist(&two, || claim(id, 0, 1, 1)).await;
-    // As far as it remembers there is no such attempt.
+    submit_until_folded(&two, || claim(id, 0, 1, 1)).await;
+    // Its memory does not contain the attempt.
     let refused = one
         .shards
         .submit(id.shard(), vec![finish(id, 0)])
@@ -235,10 +239,12 @@ async fn who_was_silent_for_too_long_refuses_nothing_for_good() {
     folded(&apply(&two, finish(id, 0)).await);
 }
 
-/// From now on the next statement that writes to the table ends as if a lock had been lost, and every other after it.
+/// Makes the next statement that writes to the table fail with a serialization error, and about half of the
+/// later ones.
 async fn race_at(database: &TestDatabase, table: &str, code: &str) {
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
-    // A sequence counts on although its statement fails. Chance decides, so that several in a row get through some day.
+    // A sequence keeps counting when its statement fails. Randomness lets a sequence of statements succeed
+    // eventually.
     let harm = format!(
         "CREATE SCHEMA harm;
          GRANT USAGE ON SCHEMA harm TO PUBLIC;
@@ -259,7 +265,7 @@ async fn race_at(database: &TestDatabase, table: &str, code: &str) {
 }
 
 #[tokio::test]
-async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
+async fn f18_a_lost_race_is_retried_and_ends_no_loop() {
     let tables = [
         "ledger.shards",
         "ledger.events",
@@ -282,23 +288,23 @@ async fn f18_who_loses_a_race_repeats_and_no_loop_ends_of_it() {
         });
         keep_plan(&database, &plan).await;
         race_at(&database, table, code).await;
-        // A request, a verdict of the timers' loop, and an append of somebody else.
+        // A request, a timer, and an append of another service.
         let id = run_id(u8::try_from(n).unwrap());
-        insist(&one, || new_run(&one, &plan, id, "f")).await;
-        insist(&one, || claim(id, 0, 1, 1)).await;
+        submit_until_folded(&one, || new_run(&one, &plan, id, "f")).await;
+        submit_until_folded(&one, || claim(id, 0, 1, 1)).await;
         while states(&one.store, id).await.1[0] != TaskState::Ready.code() {
-            // A shard that could not be read again is held again after the keeper's next round.
+            // A shard that could not be reloaded is loaded again by the lease keeper.
             let _ = one.lease_keeper.clone().run_once().await;
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         super::record_finish(&database, id).await;
-        insist(&one, || claim(id, 1, 1, 1)).await;
-        insist(&one, || making(id, 1)).await;
+        submit_until_folded(&one, || claim(id, 1, 1, 1)).await;
+        submit_until_folded(&one, || making(id, 1)).await;
         let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
         let tries: i64 = sqlx::query_scalar("SELECT last_value FROM harm.tries")
             .fetch_one(&mut admin)
             .await
             .unwrap();
-        assert!(tries >= 2, "{table}: nothing was lost");
+        assert!(tries >= 2, "{table}: no race was lost");
     }
 }

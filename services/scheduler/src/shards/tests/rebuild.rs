@@ -1,4 +1,4 @@
-//! Tables folded anew equal what was there.
+//! Rebuilt tables equal the original ones.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::shards::{Command, Rebuilt, RunEvent, rebuild};
 
-/// A database in which runs ended, failed halfway and are under way.
+/// A database with ended, failed and open runs.
 async fn lived_in() -> (TestDatabase, Store) {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
@@ -44,7 +44,7 @@ async fn lived_in() -> (TestDatabase, Store) {
             }
         }
     }
-    // Several make the same partitions at once: which of them counts must not depend on who shared a flush.
+    // Several runs write the same partitions at once; the result must not depend on which share a flush.
     for n in 7..=12 {
         folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
         folded(&apply(&one, claim(run_id(n), 0, 1, 1)).await);
@@ -77,7 +77,7 @@ pub(super) fn finish_with(id: RunId, ordinal: u32, end: pb::TaskFinished) -> Com
 }
 
 #[tokio::test]
-async fn inv_21_what_is_rebuilt_from_the_ledger_equals_what_was_there() {
+async fn inv_21_rebuilt_tables_equal_the_original_ones() {
     let (_database, store) = lived_in().await;
     let mut shards = 0;
     let rebuilt = rebuild(&store, |_| shards += 1).await.unwrap();
@@ -98,7 +98,7 @@ async fn inv_21_what_is_rebuilt_from_the_ledger_equals_what_was_there() {
 }
 
 #[tokio::test]
-async fn a_rebuild_mends_rows_that_are_wrong_and_says_so() {
+async fn a_rebuild_repairs_and_reports_wrong_rows() {
     let (_database, store) = lived_in().await;
     for broken in [
         "UPDATE scheduler.tasks SET attempt = 9 WHERE ordinal = 0",
@@ -120,7 +120,7 @@ async fn a_rebuild_mends_rows_that_are_wrong_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_rebuild_may_take_longer_than_what_somebody_waits_for() {
+async fn a_rebuild_may_exceed_the_statement_timeout() {
     let (database, store) = lived_in().await;
     let slow = "CREATE FUNCTION scheduler.slow() RETURNS trigger LANGUAGE plpgsql AS $$
                 BEGIN PERFORM pg_sleep(2.6); RETURN NULL; END $$;

@@ -1,4 +1,4 @@
-//! Requests that others appended, and requests under the key of another.
+//! Requests that other services appended, and conflicting requests.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{
 use crate::core::Verdict;
 use crate::shards::{Command, CommandOutcome, PlanFailure, PlanOutcome, SubmitError};
 
-/// RunRequested alone, as automation and backfills append it.
+/// Appends RunRequested without a plan, as automation and backfills do.
 async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -> Uuid {
     let key = RunKey::chosen(&format!("key-{id}")).unwrap();
     let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
@@ -68,7 +68,7 @@ async fn conflicts(store: &Store) -> Vec<(Uuid, Uuid)> {
 }
 
 #[tokio::test]
-async fn inv_12_another_request_under_a_key_is_recorded_and_starts_nothing() {
+async fn inv_12_a_conflicting_request_is_recorded_and_starts_no_run() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(6));
@@ -76,14 +76,14 @@ async fn inv_12_another_request_under_a_key_is_recorded_and_starts_nothing() {
     let before = states(&one.store, id).await;
     let own = apply(&one, new_run(&one, &plan, id, "other")).await;
     assert_eq!(own.outcome, CommandOutcome::Conflict);
-    // The same request once more is on record already: the ledger has its key.
+    // The same conflicting request is already recorded under its idempotency key.
     let again = one
         .shards
         .submit(id.shard(), vec![new_run(&one, &plan, id, "other")])
         .await;
     assert_eq!(again.unwrap_err(), SubmitError::KeyTaken);
     let foreign = append_request(&database, id, "a third").await;
-    // Found out by the next append.
+    // Folded with the next flush.
     folded(&apply(&one, claim(id, 0, 1, 1)).await);
     let run = Uuid::from_bytes(*id.as_bytes());
     assert_eq!(
@@ -95,7 +95,7 @@ async fn inv_12_another_request_under_a_key_is_recorded_and_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_request_that_others_appended_waits_for_its_plan_whoever_holds_its_shard() {
+async fn an_appended_request_is_planned_by_every_holder_of_its_shard() {
     let database = TestDatabase::create().await.unwrap();
     let (plan, id) = (plan(&[&[]]), run_id(8));
     keep_plan(&database, &plan).await;

@@ -1,4 +1,4 @@
-//! Limits on runs, with the shards of a tenant's runs spread over two instances.
+//! Limits on runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,8 @@ use super::{
     run_id, states,
 };
 use crate::core::{Excess, Limits, RunLimits};
-use crate::shards::{Command, CommandOutcome, NewRun, PlanOutcome, SubmitError, all_shards};
+use crate::shards::{Command, CommandOutcome, NewRun, PlanOutcome, SubmitError};
+use crate::store::shards::all_shards;
 
 fn only(limits: RunLimits) -> Limits {
     Limits {
@@ -24,34 +25,34 @@ fn only(limits: RunLimits) -> Limits {
     }
 }
 
-fn at_once(max: u32) -> RunLimits {
+fn max_concurrent(max: u32) -> RunLimits {
     RunLimits {
         max_concurrent_runs: Some(max),
         ..RunLimits::default()
     }
 }
 
-/// Gives a run that was called its plan, as the loop beside the lanes does.
+/// Submits the plan of the next run that may start, as the plan requester does.
 async fn start_next(instance: &mut Instance, plan: &pb::Plan) -> (RunId, CommandOutcome) {
-    let called = instance.waiting.recv().await.unwrap();
+    let startable = instance.waiting.recv().await.unwrap();
     assert_eq!(
-        called.requested_plan.unwrap().plan_id.to_string(),
+        startable.requested_plan.unwrap().plan_id.to_string(),
         plan.plan_id,
-        "planned when it was asked for"
+        "the plan of the request"
     );
     let result = Ok(new_plan(instance, plan));
     let plan = PlanOutcome {
         tenant: "acme".to_owned(),
-        run_id: called.run_id,
+        run_id: startable.run_id,
         result,
     };
     (
-        called.run_id,
+        startable.run_id,
         apply(instance, Command::Plan(Arc::new(plan))).await.outcome,
     )
 }
 
-async fn in_flight(instance: &Instance) -> i64 {
+async fn running_runs(instance: &Instance) -> i64 {
     let count = "SELECT count(*) FROM scheduler.runs WHERE state BETWEEN 2 AND 4";
     instance
         .store
@@ -63,9 +64,9 @@ async fn in_flight(instance: &Instance) -> i64 {
 }
 
 #[tokio::test]
-async fn above_the_limit_runs_wait_and_start_oldest_first() {
+async fn runs_above_the_limit_wait_and_start_oldest_first() {
     let database = TestDatabase::create().await.unwrap();
-    let mut one = limited(&database, "one", only(at_once(1))).await;
+    let mut one = limited(&database, "one", only(max_concurrent(1))).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     for n in [1, 66, 3] {
@@ -93,13 +94,13 @@ async fn above_the_limit_runs_wait_and_start_oldest_first() {
             )
         );
     }
-    assert!(one.waiting.try_recv().is_err(), "nobody is called twice");
+    assert!(one.waiting.try_recv().is_err(), "no run is started twice");
 }
 
 #[tokio::test]
-async fn f19_two_instances_never_let_in_more_than_the_limit() {
+async fn f19_two_instances_never_exceed_the_limit() {
     let database = TestDatabase::create().await.unwrap();
-    let limits = only(at_once(3));
+    let limits = only(max_concurrent(3));
     let one = limited(&database, "one", limits.clone()).await;
     let two = limited(&database, "two", limits).await;
     for _ in 0..3 {
@@ -122,7 +123,7 @@ async fn f19_two_instances_never_let_in_more_than_the_limit() {
         }
     };
     futures::future::join_all((0..40).map(submit)).await;
-    assert_eq!(in_flight(&one).await, 3);
+    assert_eq!(running_runs(&one).await, 3);
     let waiting: Vec<(i64,)> = one
         .store
         .loops()
@@ -133,23 +134,23 @@ async fn f19_two_instances_never_let_in_more_than_the_limit() {
 }
 
 #[tokio::test]
-async fn a_place_that_another_took_leaves_the_run_waiting_and_it_is_called_again() {
+async fn a_run_waits_again_when_its_capacity_is_gone() {
     let database = TestDatabase::create().await.unwrap();
-    let mut one = limited(&database, "one", only(at_once(1))).await;
+    let mut one = limited(&database, "one", only(max_concurrent(1))).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     for n in [1, 2] {
         folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
     }
-    one.board.send_replace(only(at_once(2)));
+    one.limits_tx.send_replace(only(max_concurrent(2)));
     one.shards.recheck_capacity();
-    let called = one.waiting.recv().await.unwrap();
-    // The limit goes down again before the plan is there.
-    one.board.send_replace(only(at_once(1)));
+    let startable = one.waiting.recv().await.unwrap();
+    // The limit is lowered before the plan arrives.
+    one.limits_tx.send_replace(only(max_concurrent(1)));
     let result = Ok(new_plan(&one, &plan));
     let late = PlanOutcome {
         tenant: "acme".to_owned(),
-        run_id: called.run_id,
+        run_id: startable.run_id,
         result,
     };
     assert_eq!(
@@ -160,14 +161,14 @@ async fn a_place_that_another_took_leaves_the_run_waiting_and_it_is_called_again
         states(&one.store, run_id(2)).await.0,
         RunState::Pending.code()
     );
-    one.board.send_replace(only(at_once(2)));
+    one.limits_tx.send_replace(only(max_concurrent(2)));
     one.shards.recheck_capacity();
     assert_eq!(start_next(&mut one, &plan).await.0, run_id(2));
-    assert_eq!(in_flight(&one).await, 2);
+    assert_eq!(running_runs(&one).await, 2);
 }
 
 #[tokio::test]
-async fn a_limit_that_comes_before_the_plan_leaves_the_run_waiting_for_its_turn() {
+async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
     let database = TestDatabase::create().await.unwrap();
     let mut one = instance(&database, "one").await;
     let plan = plan(&[&[]]);
@@ -180,13 +181,13 @@ async fn a_limit_that_comes_before_the_plan_leaves_the_run_waiting_for_its_turn(
         ..Arc::into_inner(new).unwrap()
     };
     folded(&apply(&one, Command::Run(Arc::new(new))).await);
-    let called = one.waiting.recv().await.unwrap();
-    one.board.send_replace(only(at_once(0)));
+    let startable = one.waiting.recv().await.unwrap();
+    one.limits_tx.send_replace(only(max_concurrent(0)));
     let result = |one: &Instance| {
         let result = Ok(new_plan(one, &plan));
         Command::Plan(Arc::new(PlanOutcome {
             tenant: "acme".to_owned(),
-            run_id: called.run_id,
+            run_id: startable.run_id,
             result,
         }))
     };
@@ -194,7 +195,7 @@ async fn a_limit_that_comes_before_the_plan_leaves_the_run_waiting_for_its_turn(
         apply(&one, result(&one)).await.outcome,
         CommandOutcome::NoCapacity
     );
-    one.board.send_replace(only(at_once(1)));
+    one.limits_tx.send_replace(only(max_concurrent(1)));
     one.shards.recheck_capacity();
     let again = tokio::time::timeout(Duration::from_secs(20), one.waiting.recv())
         .await
@@ -204,7 +205,7 @@ async fn a_limit_that_comes_before_the_plan_leaves_the_run_waiting_for_its_turn(
     folded(&apply(&one, result(&one)).await);
 }
 
-/// Hides the rows of runs from everybody, or shows them again.
+/// Hides the table of runs, or shows it again.
 async fn rename_runs(database: &TestDatabase, from: &str, to: &str) {
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
     let rename = format!("ALTER TABLE scheduler.{from} RENAME TO {to}");
@@ -215,24 +216,27 @@ async fn rename_runs(database: &TestDatabase, from: &str, to: &str) {
 }
 
 #[tokio::test]
-async fn a_run_that_was_called_is_called_again_after_its_shard_could_not_be_loaded() {
+async fn a_starting_run_is_started_again_after_its_shard_was_reloaded() {
     let database = TestDatabase::create().await.unwrap();
-    let mut one = limited(&database, "one", only(at_once(0))).await;
+    let mut one = limited(&database, "one", only(max_concurrent(0))).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     folded(&apply(&one, new_run(&one, &plan, run_id(2), "f")).await);
-    one.board.send_replace(only(at_once(1)));
+    one.limits_tx.send_replace(only(max_concurrent(1)));
     one.shards.recheck_capacity();
-    let called = one.waiting.recv().await.unwrap();
+    let startable = one.waiting.recv().await.unwrap();
     rename_runs(&database, "runs", "hidden").await;
     let late = PlanOutcome {
-        tenant: called.tenant,
-        run_id: called.run_id,
+        tenant: startable.tenant,
+        run_id: startable.run_id,
         result: Ok(new_plan(&one, &plan)),
     };
     let lost = one
         .shards
-        .submit(called.run_id.shard(), vec![Command::Plan(Arc::new(late))])
+        .submit(
+            startable.run_id.shard(),
+            vec![Command::Plan(Arc::new(late))],
+        )
         .await;
     assert!(matches!(lost, Err(SubmitError::Unavailable(_))), "{lost:?}");
     rename_runs(&database, "hidden", "runs").await;
@@ -243,9 +247,9 @@ async fn a_run_that_was_called_is_called_again_after_its_shard_could_not_be_load
 }
 
 #[tokio::test]
-async fn whoever_holds_the_shard_next_knows_who_waits() {
+async fn the_next_holder_finds_waiting_runs() {
     let database = TestDatabase::create().await.unwrap();
-    let one = limited(&database, "one", only(at_once(0))).await;
+    let one = limited(&database, "one", only(max_concurrent(0))).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     folded(&apply(&one, new_run(&one, &plan, run_id(7), "f")).await);
@@ -255,7 +259,7 @@ async fn whoever_holds_the_shard_next_knows_who_waits() {
 }
 
 #[tokio::test]
-async fn until_limits_are_known_runs_are_accepted_and_wait() {
+async fn runs_wait_until_limits_are_known() {
     let database = TestDatabase::create().await.unwrap();
     let mut one = limited(&database, "one", Limits::default()).await;
     let plan = plan(&[&[]]);
@@ -265,7 +269,7 @@ async fn until_limits_are_known_runs_are_accepted_and_wait() {
         states(&one.store, run_id(8)).await.0,
         RunState::Pending.code()
     );
-    one.board.send_replace(Limits::none());
+    one.limits_tx.send_replace(Limits::none());
     one.shards.recheck_capacity();
     assert_eq!(start_next(&mut one, &plan).await.0, run_id(8));
     assert_eq!(
@@ -275,11 +279,11 @@ async fn until_limits_are_known_runs_are_accepted_and_wait() {
 }
 
 #[tokio::test]
-async fn too_many_in_the_queue_or_in_a_day_are_refused_and_leave_nothing() {
+async fn runs_above_the_queue_or_daily_limit_are_refused_without_an_event() {
     let database = TestDatabase::create().await.unwrap();
     let queue = RunLimits {
         max_queued_runs: Some(1),
-        ..at_once(1)
+        ..max_concurrent(1)
     };
     let one = limited(&database, "one", only(queue)).await;
     let plan = plan(&[&[]]);
@@ -292,7 +296,7 @@ async fn too_many_in_the_queue_or_in_a_day_are_refused_and_leave_nothing() {
         refused.outcome,
         CommandOutcome::OverLimit(Excess::Queued { max: 1 })
     );
-    one.board.send_replace(only(RunLimits {
+    one.limits_tx.send_replace(only(RunLimits {
         max_daily_runs: Some(2),
         ..RunLimits::default()
     }));
@@ -312,22 +316,22 @@ async fn too_many_in_the_queue_or_in_a_day_are_refused_and_leave_nothing() {
     assert_eq!(
         events,
         [(3,)],
-        "a request with its plan, and one that waits"
+        "a request with its plan, and a request that waits"
     );
 }
 
 #[tokio::test]
-async fn however_long_the_history_is_today_is_found_by_its_beginning() {
+async fn runs_of_today_are_read_by_an_index_range() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let mut tx = one.store.loops().begin().await.unwrap();
-    // So few rows would be read as they come.
+    // Postgres would scan so few rows.
     tx.execute(query("SET LOCAL enable_seqscan = off"))
         .await
         .unwrap();
     let explain = query(concat!(
         "EXPLAIN ",
-        include_str!("../../store/runs_in_use.sql")
+        include_str!("../../store/count_runs_in_use.sql")
     ));
     let explain = explain
         .bind(vec!["acme"])

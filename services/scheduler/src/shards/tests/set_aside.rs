@@ -1,4 +1,4 @@
-//! An event that cannot be folded stops its run, and nothing else.
+//! Runs that are set aside because an event cannot be folded.
 
 use super::*;
 
@@ -12,7 +12,7 @@ async fn reason(store: &Store, id: RunId) -> Option<String> {
     reason
 }
 
-/// Two runs of one shard, of which the first has an attempt.
+/// Two runs of one shard, each with a claimed task.
 async fn two_runs(database: &TestDatabase, one: &Instance) -> (RunId, RunId) {
     let plan = plan(&[&[], &[]]);
     keep_plan(database, &plan).await;
@@ -28,7 +28,7 @@ async fn two_runs(database: &TestDatabase, one: &Instance) -> (RunId, RunId) {
     (bad, good)
 }
 
-/// Lets the rows refuse what an attempt of this session ends with.
+/// Makes the table of tasks refuse rows with this session.
 pub(super) async fn refuse_session(database: &TestDatabase, session: &str) {
     let hash = i64::from_be_bytes(*Digest::of(session).as_bytes().first_chunk().unwrap());
     let refuse = format!(
@@ -44,7 +44,7 @@ pub(super) async fn refuse_session(database: &TestDatabase, session: &str) {
 }
 
 #[tokio::test]
-async fn a_run_whose_event_cannot_be_read_is_set_aside_and_its_shard_goes_on() {
+async fn a_run_with_an_unreadable_event_is_set_aside_and_its_shard_continues() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (bad, good) = two_runs(&database, &one).await;
@@ -58,7 +58,7 @@ async fn a_run_whose_event_cannot_be_read_is_set_aside_and_its_shard_goes_on() {
     let message = reason(&one.store, bad).await.unwrap();
     assert!(message.contains("TaskFinished"), "{message}");
     assert_eq!(reason(&one.store, good).await, None);
-    // Its state is kept, whatever is asked of it, here and wherever its shard goes.
+    // Its state is kept, on this and on the next holder of its shard.
     assert_eq!(
         apply(&one, claim(bad, 1, 1, 1)).await.outcome,
         CommandOutcome::SetAside
@@ -77,7 +77,7 @@ async fn a_run_whose_event_cannot_be_read_is_set_aside_and_its_shard_goes_on() {
 }
 
 #[tokio::test]
-async fn a_run_whose_rows_cannot_be_stored_is_set_aside_and_the_others_of_the_batch_are_not() {
+async fn only_the_run_whose_rows_cannot_be_stored_is_set_aside() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (bad, good) = two_runs(&database, &one).await;
@@ -117,7 +117,7 @@ async fn a_run_whose_rows_cannot_be_stored_is_set_aside_and_the_others_of_the_ba
 }
 
 #[tokio::test]
-async fn a_lane_that_panics_loads_its_shards_anew() {
+async fn a_lane_reloads_its_shards_after_a_panic() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (_, good) = two_runs(&database, &one).await;
@@ -132,6 +132,6 @@ async fn a_lane_that_panics_loads_its_shards_anew() {
     assert_eq!(lost, SubmitError::NotHeld);
     one.lease_keeper.clone().run_once().await.unwrap();
     folded(&apply(&one, finish(good, 0)).await);
-    // The dispatcher's stream is still there.
+    // The dispatcher's stream is still open.
     folded(&apply(&one, claim(good, 1, 1, 1)).await);
 }

@@ -1,4 +1,4 @@
-//! What is larger than an event may be is refused alone; what may be large is taken.
+//! Events above the size limit, and flushes that are too slow.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn finish_saying(id: RunId, ordinal: u32, change: impl FnOnce(&mut pb::TaskFinis
 }
 
 #[tokio::test]
-async fn a_request_may_name_ten_thousand_partitions_and_not_a_hundred_thousand() {
+async fn a_request_may_name_ten_thousand_but_not_a_hundred_thousand_partitions() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let plan = plan(&[&[]]);
@@ -42,7 +42,7 @@ async fn a_request_may_name_ten_thousand_partitions_and_not_a_hundred_thousand()
 }
 
 #[tokio::test]
-async fn an_outcome_that_is_too_large_or_cannot_be_stored_keeps_nobody_else_from_an_answer() {
+async fn an_outcome_that_cannot_be_stored_does_not_fail_other_submissions() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[], &[]]), run_id(3));
@@ -72,7 +72,7 @@ async fn an_outcome_that_is_too_large_or_cannot_be_stored_keeps_nobody_else_from
     folded(&good.unwrap()[0]);
 }
 
-/// Lets a statement that adds more than so many tasks end as if it had taken longer than it may.
+/// Makes a statement that inserts more than this many tasks fail with a timeout.
 async fn slow_above(database: &TestDatabase, tasks: usize) {
     let slow = format!(
         "CREATE FUNCTION scheduler.slow() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -95,7 +95,7 @@ async fn slow_above(database: &TestDatabase, tasks: usize) {
 }
 
 #[tokio::test]
-async fn runs_that_take_too_long_together_are_stored_one_by_one() {
+async fn runs_that_are_too_slow_together_are_stored_one_by_one() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     slow_above(&database, 3).await;
@@ -112,7 +112,7 @@ async fn runs_that_take_too_long_together_are_stored_one_by_one() {
 }
 
 #[tokio::test]
-async fn an_event_is_found_by_its_key_so_that_a_call_is_known_when_it_comes_again() {
+async fn an_event_is_found_by_its_idempotency_key() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(4));
@@ -151,7 +151,7 @@ async fn an_event_is_found_by_its_key_so_that_a_call_is_known_when_it_comes_agai
 }
 
 #[tokio::test]
-async fn f23_after_a_start_of_postgres_a_ready_task_is_given_out_under_a_new_number() {
+async fn f23_after_a_start_of_postgres_a_ready_task_gets_a_new_attempt_number() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(5));

@@ -1,4 +1,4 @@
-//! Verdicts of timers on a real Postgres, each lane driven by hand so that nothing depends on who is quicker.
+//! Timers on a real Postgres, with manual lanes so that tests do not depend on timing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use super::manual_lane::{ManualLane, hold, leases};
 use super::{attempt_id, event_id, keep_plan, plan, record_finish, run_id, states, store};
 use crate::shards::{Command, RunEvent};
 
-/// So many tasks that wait for nothing, and these times for each of their attempts.
+/// A plan of independent tasks with these timeouts.
 fn loose(tasks: usize, timeouts: pb::Timeouts) -> pb::Plan {
     let mut plan = plan(&vec![&[][..]; tasks]);
     plan.assets
@@ -33,13 +33,13 @@ fn millis(ms: i32) -> Option<prost_types::Duration> {
     })
 }
 
-/// Waits by the database's clock until everything that is due within this time is.
-async fn pass(store: &Store, ms: u64) {
+/// Waits this long by the database's clock.
+async fn wait_for(store: &Store, ms: u64) {
     let wait = query("SELECT pg_sleep($1)").bind(Duration::from_millis(ms).as_secs_f64());
     store.loops().execute(wait).await.unwrap();
 }
 
-/// Positions of a shard's events of one kind.
+/// The positions of a shard's events of one kind.
 async fn positions(store: &Store, shard: i16, kind: EventType) -> Vec<i64> {
     let mut found = Vec::new();
     let mut after = 0;
@@ -63,7 +63,7 @@ async fn positions(store: &Store, shard: i16, kind: EventType) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn inv_9_no_verdict_is_appended_before_what_others_appended_is_folded() {
+async fn inv_9_no_timer_fires_before_appended_events_are_folded() {
     let database = TestDatabase::create().await.unwrap();
     let (store, id) = (store(&database, Service::Scheduler), run_id(9));
     let plan = loose(
@@ -76,8 +76,8 @@ async fn inv_9_no_verdict_is_appended_before_what_others_appended_is_folded() {
     keep_plan(&database, &plan).await;
     let mut holder = ManualLane::holding(&store, hold(&store, id.shard()).await).await;
     holder.claimed(&plan, id).await;
-    pass(&store, 20).await;
-    // Both are due, and the outcome of the first lies behind the holder's watermark, unread.
+    wait_for(&store, 20).await;
+    // Both timers are due, and the outcome of the first attempt is appended but not folded.
     record_finish(&database, id).await;
     let finish = positions(&store, id.shard(), EventType::TaskFinished).await;
     holder.lane.fire_timers().await;
@@ -86,7 +86,7 @@ async fn inv_9_no_verdict_is_appended_before_what_others_appended_is_folded() {
     assert_eq!(
         verdicts,
         [finish[0] + 1],
-        "of the silent one alone, and behind what was read first"
+        "only for the silent attempt, and after the folded outcome"
     );
     let (_, tasks) = states(&store, id).await;
     assert_eq!(
@@ -96,7 +96,7 @@ async fn inv_9_no_verdict_is_appended_before_what_others_appended_is_folded() {
 }
 
 #[tokio::test]
-async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
+async fn f02_a_thousand_dead_attempts_expire_once_with_several_holders() {
     const DEAD: usize = 1_000;
     let database = TestDatabase::create().await.unwrap();
     let (store, id) = (store(&database, Service::Scheduler), run_id(2));
@@ -108,7 +108,7 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
         },
     );
     keep_plan(&database, &plan).await;
-    // One whose lease is over, and three that each believe to be its only heir.
+    // One lane with an old lease, and three with the same new lease.
     let first = hold(&store, id.shard()).await;
     let mut stale = ManualLane::holding(&store, first.clone()).await;
     stale.claimed(&plan, id).await;
@@ -118,7 +118,7 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
     for _ in 0..3 {
         sweepers.push(ManualLane::holding(&store, lease.clone()).await);
     }
-    pass(&store, 20).await;
+    wait_for(&store, 20).await;
     for _ in 0..3 {
         join_all(
             sweepers
@@ -144,7 +144,7 @@ async fn f02_a_thousand_dead_attempts_are_given_up_once_however_many_sweep() {
     assert_eq!(
         rows,
         [(1, TaskState::Ready.code(), DEAD as i64)],
-        "each waits for its second attempt"
+        "each task is ready for its second attempt"
     );
 }
 
@@ -169,7 +169,7 @@ fn started(id: RunId, ordinal: u32) -> Command {
     }))
 }
 
-/// The callback has been healthy for long, and has just heard of these attempts.
+/// Records a healthy callback instance and heartbeats of these attempts.
 async fn beats(database: &TestDatabase, attempts: &[Uuid]) {
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
     let healthy = "INSERT INTO callback.instances (address, healthy_since, good_until)
@@ -185,7 +185,7 @@ async fn beats(database: &TestDatabase, attempts: &[Uuid]) {
 }
 
 #[tokio::test]
-async fn f10_one_who_is_lost_is_found_behind_twenty_thousand_who_only_seem_so() {
+async fn f10_a_lost_attempt_is_found_among_twenty_thousand_live_ones() {
     const ALIVE: u32 = 20_000;
     let database = TestDatabase::create().await.unwrap();
     let (store, id) = (store(&database, Service::Scheduler), run_id(10));
@@ -204,9 +204,9 @@ async fn f10_one_who_is_lost_is_found_behind_twenty_thousand_who_only_seem_so() 
         .await;
     let uuid = |ordinal| Uuid::from_bytes(*attempt_id(id, ordinal, 1).as_bytes());
     beats(&database, &(0..ALIVE).map(uuid).collect::<Vec<_>>()).await;
-    pass(&store, 200).await;
-    // All are due to be looked at, and the lost one is the last of them. A pass that judged the same ones again and
-    // again would never come to it.
+    wait_for(&store, 200).await;
+    // All timers are due and the lost attempt is the last one. A pass that checked the same timers again
+    // and again would never reach it.
     for _ in 0..=ALIVE / 1_000 {
         holder.lane.fire_timers().await;
     }

@@ -1,2 +1,3 @@
--- The first part of a flush: the fence. It raises, so that nothing beside it takes effect.
-SELECT ledger.fold(1::smallint, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS at
+-- First part of a flush: the fence and the append. It raises an error when the lease or the watermark is not the
+-- expected one, so that no other part takes effect. Used by store::fold::statement.
+SELECT ledger.fold(1::smallint /* execution */, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS at

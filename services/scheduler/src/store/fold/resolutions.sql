@@ -1,2 +1,2 @@
--- Behind the last part of a flush: what was decided about quarantined versions.
+-- Value of a flush: applies decisions about quarantined materializations. Used by store::fold::statement.
 scheduler.resolve($1, $2, $3, $4, $5, $6, $7)

@@ -1,0 +1,27 @@
+//! CancelRun: cancels a run; tasks without an attempt end at once, the others when their worker stops.
+
+use servo_mesh::{Caller, Error};
+use servo_proto::v1 as pb;
+
+use super::Scheduler;
+use super::support::run_control::{ControlRequest, RunAction, control};
+
+pub(super) async fn cancel_run(
+    scheduler: &Scheduler,
+    caller: &Caller,
+    request: pb::CancelRunRequest,
+) -> Result<pb::CancelRunResponse, Error> {
+    let action = ControlRequest::new(
+        RunAction::Cancel,
+        &request.request_id,
+        &request.run_id,
+        request.expected_version,
+        &request.comment,
+    )?;
+    let (tenant, workspace) = (&request.tenant, &request.workspace);
+    let (run, accepted_event_id) = control(scheduler, caller, tenant, workspace, action).await?;
+    Ok(pb::CancelRunResponse {
+        run: Some(run),
+        accepted_event_id,
+    })
+}

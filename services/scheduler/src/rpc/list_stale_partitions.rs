@@ -1,0 +1,45 @@
+//! ListStalePartitions: the planner finds stale partitions; the scheduler adds the facts of its rows.
+
+use servo_proto::v1 as pb;
+use tonic::Status;
+
+use super::Scheduler;
+use crate::reads::live_partitions;
+use crate::reads::partitions::{self, NamedPartition};
+
+pub(super) async fn list_stale_partitions(
+    scheduler: &Scheduler,
+    request: pb::ListStalePartitionsRequest,
+) -> Result<pb::ListStalePartitionsResponse, Status> {
+    let search = pb::FindStalePartitionsRequest {
+        tenant: request.tenant.clone(),
+        workspace: request.workspace.clone(),
+        selection: request.selection,
+        page_size: request.page_size,
+        page_token: request.page_token,
+        reason: request.reason,
+    };
+    let found = scheduler
+        .planner
+        .clone()
+        .find_stale_partitions(search)
+        .await?
+        .into_inner();
+    let named = found.partitions.into_iter().map(|stale| NamedPartition {
+        asset_key: stale.asset_key,
+        partition_key: stale.partition_key,
+        staleness: stale.staleness.unwrap_or_default(),
+    });
+    let live = live_partitions::find(&scheduler.reads, &request.tenant, &request.workspace).await?;
+    Ok(pb::ListStalePartitionsResponse {
+        partitions: partitions::show(
+            &scheduler.reads,
+            (&request.tenant, &request.workspace),
+            &live,
+            named.collect(),
+        )
+        .await?,
+        next_page_token: found.next_page_token,
+        total: found.total,
+    })
+}

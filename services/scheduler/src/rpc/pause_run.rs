@@ -1,0 +1,27 @@
+//! PauseRun: stops the admission of a run's tasks; attempts in flight continue.
+
+use servo_mesh::{Caller, Error};
+use servo_proto::v1 as pb;
+
+use super::Scheduler;
+use super::support::run_control::{ControlRequest, RunAction, control};
+
+pub(super) async fn pause_run(
+    scheduler: &Scheduler,
+    caller: &Caller,
+    request: pb::PauseRunRequest,
+) -> Result<pb::PauseRunResponse, Error> {
+    let action = ControlRequest::new(
+        RunAction::Pause,
+        &request.request_id,
+        &request.run_id,
+        request.expected_version,
+        &request.comment,
+    )?;
+    let (tenant, workspace) = (&request.tenant, &request.workspace);
+    let (run, accepted_event_id) = control(scheduler, caller, tenant, workspace, action).await?;
+    Ok(pb::PauseRunResponse {
+        run: Some(run),
+        accepted_event_id,
+    })
+}

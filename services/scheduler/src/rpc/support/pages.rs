@@ -1,0 +1,12 @@
+//! Page sizes.
+
+use servo_mesh::Error;
+use servo_mesh::paging::page_size;
+
+const PAGE_DEFAULT: usize = 20;
+const PAGE_MAX: usize = 100;
+
+/// The number of entries of a page, from the size that the caller requested.
+pub(crate) fn size(requested: i32) -> Result<usize, Error> {
+    page_size(requested, PAGE_DEFAULT, PAGE_MAX)
+}

@@ -1,0 +1,171 @@
+//! Routing commands to the holder of their shard: a lane of this instance, or another instance.
+//!
+//! Every instance accepts every call. Commands for a shard that another instance holds are forwarded to it
+//! once (see [`forward`](crate::forward)); until a holder answers, the call is retried here.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use servo_mesh::error::reason_of;
+use servo_mesh::{Error, Holders, Instance, Reason, time_left};
+use servo_model::Stream;
+use servo_proto::v1 as pb;
+use servo_store::LoopStore;
+use tonic::{Code, Status};
+
+use super::verdicts;
+use crate::forward::{self, Forwarder};
+use crate::shards::{Applied, Command, Shards, SubmitError};
+use crate::wire;
+
+/// How long a call waits for a holder; a lease expires within this time.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The part of the deadline that is reserved for the answer.
+const ANSWER_TIME: Duration = Duration::from_millis(200);
+const RETRY_DELAY: Duration = Duration::from_millis(50);
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Route {
+    shards: Shards,
+    holders: Holders,
+    loops: LoopStore,
+    own_address: Arc<str>,
+    forwarder: Forwarder,
+}
+
+/// The outcome of one command, wherever it was judged.
+#[derive(Debug)]
+pub(crate) struct Submitted {
+    pub applied: pb::AppliedEvent,
+    /// The run afterwards.
+    pub run: Option<pb::RunStanding>,
+}
+
+impl Route {
+    pub(crate) fn new(
+        shards: Shards,
+        holders: Holders,
+        loops: LoopStore,
+        own_address: &str,
+    ) -> Route {
+        Route {
+            shards,
+            holders,
+            loops,
+            own_address: own_address.into(),
+            forwarder: Forwarder::default(),
+        }
+    }
+
+    /// Submits the commands to the shard's holder and returns their outcomes in order.
+    pub(crate) async fn submit(
+        &self,
+        shard: i16,
+        commands: Vec<Command>,
+    ) -> Result<Vec<Submitted>, Error> {
+        let wait = time_left().map_or(WAIT_MAX, |left| {
+            left.saturating_sub(ANSWER_TIME).min(WAIT_MAX)
+        });
+        let until = Instant::now() + wait;
+        loop {
+            match self.shards.submit(shard, commands.clone()).await {
+                Ok(done) => return Ok(done.into_iter().map(Submitted::from).collect()),
+                Err(SubmitError::NotHeld) => {}
+                Err(other) => return Err(verdicts::submit_error(&other)),
+            }
+            if let Some(answers) = self.forward_to_holder(shard, &commands).await? {
+                return Ok(answers);
+            }
+            if Instant::now() + RETRY_DELAY > until {
+                return Err(verdicts::submit_error(&SubmitError::NotHeld));
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+            self.refresh_holders().await?;
+        }
+    }
+
+    /// Like [`Route::submit`], for one command.
+    pub(crate) async fn submit_one(&self, ask: Command) -> Result<Submitted, Error> {
+        let answers = self.submit(ask.run_id().shard(), vec![ask]).await?;
+        let missing = || Error::new(Reason::Internal, "the shard gave no answer");
+        answers.into_iter().next().ok_or_else(missing)
+    }
+
+    /// Returns `None` when no other instance seems to hold the shard.
+    async fn forward_to_holder(
+        &self,
+        shard: i16,
+        commands: &[Command],
+    ) -> Result<Option<Vec<Submitted>>, Error> {
+        let holder = match self.known_other_holder(shard) {
+            Some(known) => Some(known),
+            None => self.other_holder(shard).await?,
+        };
+        let Some(holder) = holder else {
+            return Ok(None);
+        };
+        let events = commands
+            .iter()
+            .flat_map(|ask| forward::records(ask, shard))
+            .collect();
+        match self.forwarder.forward(holder, events, commands.len()).await {
+            // A retry is safe, because event ids and idempotency keys identify the events.
+            Ok(answers) if answers.iter().any(was_not_judged) => Ok(None),
+            Ok(answers) => {
+                let submitted = |mut applied: pb::AppliedEvent| Submitted {
+                    run: applied.run.take(),
+                    applied,
+                };
+                Ok(Some(answers.into_iter().map(submitted).collect()))
+            }
+            // The outcome is unknown, so the command is submitted again.
+            Err(status) if status.code() == Code::Unavailable => Ok(None),
+            Err(status) => Err(forwarded_error(&status)),
+        }
+    }
+
+    /// The other instance that holds the shard, according to the leases now.
+    pub(crate) async fn other_holder(&self, shard: i16) -> Result<Option<Instance>, Error> {
+        self.refresh_holders().await?;
+        Ok(self.known_other_holder(shard))
+    }
+
+    fn known_other_holder(&self, shard: i16) -> Option<Instance> {
+        self.holders
+            .of(shard)
+            .filter(|holder| holder.address != self.own_address)
+    }
+
+    async fn refresh_holders(&self) -> Result<(), Error> {
+        let leases = self.loops.holders(Stream::Execution).await;
+        let leases = leases.map_err(|error| Error::new(Reason::NotReady, error.to_string()))?;
+        self.holders
+            .learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
+        Ok(())
+    }
+}
+
+/// Whether the command was not judged, because the shard has moved or its holder could not store it.
+fn was_not_judged(applied: &pb::AppliedEvent) -> bool {
+    matches!(
+        applied.refusal(),
+        pb::ErrorReason::NotHolder | pb::ErrorReason::NotReady
+    )
+}
+
+fn forwarded_error(status: &Status) -> Error {
+    Error::new(
+        reason_of(status).unwrap_or(Reason::DependencyUnavailable),
+        status.message(),
+    )
+}
+
+impl From<Applied> for Submitted {
+    fn from(applied: Applied) -> Submitted {
+        Submitted {
+            applied: verdicts::applied_event(&applied),
+            run: applied.run.as_ref().map(wire::run_standing),
+        }
+    }
+}

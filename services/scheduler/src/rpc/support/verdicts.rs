@@ -1,0 +1,170 @@
+//! Mapping of command outcomes to the answers of the RPCs.
+//!
+//! Three RPCs answer with the outcome of commands, each with its own message. The mappings agree except
+//! where the caller needs another reason:
+//!
+//! | outcome | ApplyEvents and callers | ReportAttempts (callback) | Admit (dispatcher) |
+//! |---|---|---|---|
+//! | run unknown | RUN_NOT_FOUND | ATTEMPT_UNKNOWN: the worker knows only its attempt | RUN_NOT_FOUND |
+//! | run set aside | INVALID_STATE | NOT_READY: the callback then records the outcome itself, and a rebuild that can fold the run finds it | INVALID_STATE |
+//! | stale admission | STALE_ATTEMPT | cannot happen | NOT_HOLDER: the dispatcher must stop claiming |
+//!
+//! Outcomes that cannot happen for an RPC are reported as INTERNAL.
+
+use servo_mesh::{Error, Reason};
+use servo_proto::v1 as pb;
+
+use crate::core::{Refusal, Verdict};
+use crate::shards::{Applied, CommandOutcome, SubmitError};
+use crate::wire;
+
+const SET_ASIDE: &str = "the run is set aside; GetRun's set_aside_reason contains the reason";
+
+/// The answer to a forwarded command, which is also the basis of the answers to API callers.
+pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
+    let accepted = |acceptance: pb::Acceptance| pb::AppliedEvent {
+        acceptance: acceptance.into(),
+        event_id: wire::ulid(applied.event_id),
+        ..Default::default()
+    };
+    match &applied.outcome {
+        CommandOutcome::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
+        CommandOutcome::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
+        CommandOutcome::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
+        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
+            refused_event(refusal_reason(refusal), &refusal.to_string())
+        }
+        // The ledger has another event for the run; the caller reads the run to find it.
+        CommandOutcome::Exists => pb::AppliedEvent {
+            event_id: String::new(),
+            ..accepted(pb::Acceptance::Duplicate)
+        },
+        CommandOutcome::Conflict => refused_event(
+            Reason::RunKeyConflict,
+            "the run key belongs to another request",
+        ),
+        CommandOutcome::RunUnknown => refused_event(Reason::RunNotFound, "the run does not exist"),
+        CommandOutcome::StaleAdmission => {
+            refused_event(Reason::StaleAttempt, "the claim's lease is not the newest")
+        }
+        CommandOutcome::OverLimit(excess) => {
+            refused_event(Reason::QuotaExceeded, &excess.to_string())
+        }
+        CommandOutcome::NoCapacity => {
+            refused_event(Reason::InvalidState, "there is no capacity for the run yet")
+        }
+        CommandOutcome::SetAside => refused_event(Reason::InvalidState, SET_ASIDE),
+        CommandOutcome::Invalid(why) => refused_event(Reason::InvalidField, why),
+        CommandOutcome::TooLarge(why) => refused_event(Reason::MessageTooLarge, why),
+    }
+}
+
+/// The answer to a reported start or outcome of an attempt.
+pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
+    let accepted = |acceptance: pb::Acceptance| pb::AttemptVerdict {
+        acceptance: acceptance.into(),
+        event_id: wire::ulid(applied.event_id),
+        ..Default::default()
+    };
+    match applied.outcome {
+        CommandOutcome::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
+        CommandOutcome::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
+        CommandOutcome::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
+        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
+            refused_attempt(refusal_reason(&refusal), &refusal.to_string())
+        }
+        CommandOutcome::RunUnknown => {
+            refused_attempt(Reason::AttemptUnknown, "the attempt's run does not exist")
+        }
+        CommandOutcome::SetAside => refused_attempt(Reason::NotReady, SET_ASIDE),
+        CommandOutcome::Invalid(why) => refused_attempt(Reason::InvalidField, &why),
+        CommandOutcome::TooLarge(why) => refused_attempt(Reason::MessageTooLarge, &why),
+        other => refused_attempt(Reason::Internal, &unexpected(&other)),
+    }
+}
+
+/// The refusal of a claim; `None` for a claim that counts. `index` is its index in the batch.
+pub(crate) fn refused_claim(index: usize, applied: Applied) -> Option<pb::RefusedClaim> {
+    match applied.outcome {
+        CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
+        CommandOutcome::Fold(Verdict::Refused(refusal)) => Some(refuse_claim(
+            index,
+            refusal_reason(&refusal),
+            &refusal.to_string(),
+        )),
+        CommandOutcome::StaleAdmission => Some(refuse_claim(
+            index,
+            Reason::NotHolder,
+            "another dispatcher admits the tasks of this tenant now",
+        )),
+        CommandOutcome::SetAside => Some(refuse_claim(index, Reason::InvalidState, SET_ASIDE)),
+        CommandOutcome::RunUnknown => Some(refuse_claim(
+            index,
+            Reason::RunNotFound,
+            "the run does not exist",
+        )),
+        other => Some(refuse_claim(index, Reason::Internal, &unexpected(&other))),
+    }
+}
+
+fn unexpected(outcome: &CommandOutcome) -> String {
+    format!("unexpected outcome {outcome:?}")
+}
+
+pub(crate) fn refused_event(reason: Reason, message: &str) -> pb::AppliedEvent {
+    pb::AppliedEvent {
+        acceptance: pb::Acceptance::Refused.into(),
+        refusal: reason.into(),
+        message: message.to_owned(),
+        ..Default::default()
+    }
+}
+
+pub(crate) fn refused_attempt(reason: Reason, message: &str) -> pb::AttemptVerdict {
+    pb::AttemptVerdict {
+        acceptance: pb::Acceptance::Refused.into(),
+        refusal: reason.into(),
+        message: message.to_owned(),
+        event_id: String::new(),
+    }
+}
+
+pub(crate) fn refuse_claim(index: usize, reason: Reason, message: &str) -> pb::RefusedClaim {
+    pb::RefusedClaim {
+        index: index as u32,
+        reason: reason.into(),
+        message: message.to_owned(),
+    }
+}
+
+/// The error for a submission that was not stored.
+pub(crate) fn submit_error(error: &SubmitError) -> Error {
+    match error {
+        SubmitError::NotHeld => Error::new(
+            Reason::NotHolder,
+            "no instance holds the run's shard at the moment; try again",
+        ),
+        SubmitError::KeyTaken => Error::new(Reason::AlreadyExists, error.to_string()),
+        SubmitError::Unavailable(_) | SubmitError::Stopped => {
+            Error::new(Reason::NotReady, error.to_string())
+        }
+    }
+}
+
+/// The reason that callers get for a refusal of the fold.
+fn refusal_reason(refusal: &Refusal) -> Reason {
+    match refusal {
+        Refusal::TaskUnknown => Reason::TaskNotFound,
+        Refusal::AttemptUnknown => Reason::AttemptUnknown,
+        Refusal::StaleAttempt => Reason::StaleAttempt,
+        Refusal::AlreadyStarted => Reason::AlreadyStarted,
+        Refusal::AttemptCancelled => Reason::AttemptCancelled,
+        Refusal::OutcomeConflict => Reason::OutcomeConflict,
+        Refusal::RunIs(_)
+        | Refusal::NotReady(_)
+        | Refusal::NoAttempt
+        | Refusal::NotDue
+        | Refusal::VersionIs(_) => Reason::InvalidState,
+        Refusal::Version(_) | Refusal::DataVersion(_) => Reason::VersionConflict,
+    }
+}

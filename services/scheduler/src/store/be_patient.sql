@@ -1,2 +1,0 @@
--- Called by rebuild, before every statement that goes over all that there is.
-SELECT set_config('statement_timeout', $1, true)

@@ -1,5 +1,0 @@
--- Called by VerifyProjection.
-SELECT attempt_id, place, tenant, workspace, asset_key, partition_key, name, passed, severity, ordinal, item, recorded_at,
-    result
-FROM scheduler.check_results
-WHERE run_number = $1

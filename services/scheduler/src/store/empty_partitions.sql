@@ -1,2 +1,0 @@
--- Called by rebuild, while the ledger is whole.
-DELETE FROM scheduler.partitions

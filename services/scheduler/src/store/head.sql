@@ -1,2 +1,0 @@
--- Called by ListEvents: where a shard ends.
-SELECT head FROM ledger.shards WHERE stream = $1 AND shard = $2

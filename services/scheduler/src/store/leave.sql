@@ -1,2 +1,0 @@
--- Called by Keeper::leave.
-DELETE FROM scheduler.instances WHERE holder = $1

@@ -1,5 +1,0 @@
--- Called by VerifyProjection.
-SELECT attempt_id, asset_key, partition_key, tenant, workspace, run_number, ordinal, item, state, version, recorded_at,
-    promoted_at, output, resolved_by, resolved_event
-FROM scheduler.materializations
-WHERE attempt_id = ANY ($1)

@@ -1,0 +1,2 @@
+-- Returns the time. Run by store::shards::now.
+SELECT clock_timestamp()

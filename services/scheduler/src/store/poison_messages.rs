@@ -1,0 +1,57 @@
+//! Bus messages that their consumer could not process.
+
+use servo_store::sqlx::FromRow;
+use servo_store::{LoopStore, StoreError, Timestamp, query};
+
+#[derive(Debug, FromRow)]
+pub(crate) struct PoisonMessage {
+    pub subscription: String,
+    pub topic: i16,
+    pub shard: i16,
+    pub position: i64,
+    pub place: i32,
+    pub tenant: String,
+    pub error: String,
+    pub tries: i32,
+    pub failed_at: Timestamp,
+    pub payload: Vec<u8>,
+}
+
+impl PoisonMessage {
+    /// The id by which an operator names the message; the statement orders by it as well.
+    pub(crate) fn id(&self) -> String {
+        format!(
+            "{}:{}:{}:{}:{}",
+            self.subscription, self.topic, self.shard, self.position, self.place
+        )
+    }
+}
+
+/// Which messages a list contains; `None` matches any.
+#[derive(Debug)]
+pub(crate) struct PoisonFilter {
+    pub subscription: Option<String>,
+    pub topic: Option<i16>,
+    pub tenant: Option<String>,
+    /// From when, and before when.
+    pub failed: (Timestamp, Timestamp),
+}
+
+/// Lists the messages after the cursor: when the last one failed, and its id.
+pub(crate) async fn list(
+    loops: &LoopStore,
+    filter: PoisonFilter,
+    (at, after): (i64, &str),
+    limit: usize,
+) -> Result<Vec<PoisonMessage>, StoreError> {
+    let select = query(include_str!("list_poison_messages.sql"))
+        .bind(Timestamp::from_unix_us(at))
+        .bind(after)
+        .bind(filter.subscription)
+        .bind(filter.topic)
+        .bind(filter.tenant)
+        .bind(limit as i64)
+        .bind(filter.failed.0)
+        .bind(filter.failed.1);
+    loops.all(select).await
+}

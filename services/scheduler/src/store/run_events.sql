@@ -1,7 +1,0 @@
--- Called by story::events: a run's events, found by where and when it lived.
-SELECT position, event_id, type, version, tenant, workspace, recorded_at, source, idempotency_key, correlation_id,
-    causation_id, payload
-FROM ledger.events
-WHERE stream = 1 AND shard = $1 AND position BETWEEN $2 AND $3 AND correlation_id = $4
-    AND recorded_at >= $5 AND recorded_at <= coalesce($6, 'infinity')
-ORDER BY position

@@ -1,6 +1,0 @@
--- Called by runs_by_id. Whoever does not know a run's tenant leaves it empty.
-SELECT r.run_number, r.tenant, r.workspace, r.run_id, r.state, r.reason, r.stopped_by, r.version, r.plan_id, r.request,
-    r.error, r.error_ordinal, r.created_at, r.changed_at, r.started_at, r.ended_at, r.set_aside
-FROM unnest($1::text[], $2::uuid[]) AS w (tenant, run_id)
-CROSS JOIN LATERAL (SELECT * FROM scheduler.runs r WHERE r.run_id = w.run_id OFFSET 0) r
-WHERE w.tenant IN (r.tenant, '')
