@@ -1,5 +1,6 @@
--- Why: a service must be able to tell, before it serves, whether the schema it was built for is there,
--- and a migration that was edited after it ran must be noticed instead of silently meaning two things.
+-- Why: a service must be able to check, before it serves, that the schema it was built for exists,
+-- and a migration that was edited after it ran must be detected instead of silently having two
+-- meanings.
 CREATE TABLE store.migrations (
     number integer PRIMARY KEY CHECK (number > 0),
     name text NOT NULL UNIQUE,

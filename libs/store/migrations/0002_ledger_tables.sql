@@ -1,8 +1,8 @@
--- Why: everything that happened is one row here, in one order per (stream, shard), and everything else
--- can be rebuilt from it. Nobody who logs in owns these tables; ledger.append() is the only way in.
+-- Why: every event is one row here, ordered per (stream, shard), and everything else can be rebuilt
+-- from it. No login role owns these tables; ledger.append() is the only way to write to them.
 
--- One row per shard: the end of its order, who holds it, and how far its holder has folded.
--- Narrow and updated in place (HOT): no index on what changes, room on the page for new versions.
+-- One row per shard: its last position, its holder, and how far its holder has folded. Narrow and
+-- updated in place (HOT): no index on changing columns, free space on the page for new versions.
 CREATE TABLE ledger.shards (
     stream smallint NOT NULL,
     shard smallint NOT NULL CHECK (shard >= 0),
@@ -20,8 +20,8 @@ CREATE TABLE ledger.shards (
     )
 ) WITH (fillfactor = 10);
 
--- recorded_at stands in the primary key only because a partitioned table demands it: the lock on the
--- shard's row is what makes (stream, shard, position) unique.
+-- recorded_at is in the primary key only because a partitioned table requires it: the lock on the
+-- shard's row makes (stream, shard, position) unique.
 CREATE TABLE ledger.events (
     stream smallint NOT NULL,
     shard smallint NOT NULL,
@@ -41,11 +41,13 @@ CREATE TABLE ledger.events (
     PRIMARY KEY (stream, shard, position, recorded_at)
 ) PARTITION BY RANGE (recorded_at);
 
--- Takes what no daily partition takes, so that an append never fails for want of one.
+-- Receives events that no daily partition covers, so that an append never fails because a partition
+-- is missing.
 CREATE TABLE ledger.events_default PARTITION OF ledger.events DEFAULT;
 
--- Idempotency keys of the last seven days as hashes: 16 bytes of sha256 over (tenant, workspace, key), kept as
--- uuid because Postgres' index over that fixed size is a third smaller than over bytea; and over (type, version, payload).
+-- Idempotency keys of the last seven days as hashes: 16 bytes of sha256 over (tenant, workspace,
+-- key), stored as uuid because the index over that fixed size is a third smaller than over bytea;
+-- and over (type, version, payload).
 CREATE TABLE ledger.keys (
     hash uuid PRIMARY KEY,
     event_id uuid NOT NULL,
@@ -55,11 +57,12 @@ CREATE TABLE ledger.keys (
     shard smallint NOT NULL,
     body bytea NOT NULL
 );
--- Keys come in the order of time and go a day's worth at once, so a summary per block range finds the old ones, and
--- costs an append nothing.
+-- Keys are inserted in the order of time and deleted a day at a time, so a summary per block range
+-- finds the old ones and costs an append nothing.
 CREATE INDEX keys_by_age ON ledger.keys USING brin (recorded_at) WITH (pages_per_range = 32, autosummarize = on);
 
--- Who may append which event type; filled by every migration from the closed list in libs/model.
+-- The roles that may append each event type; filled by every migration from the closed list in
+-- libs/model.
 CREATE TABLE ledger.writers (
     role name NOT NULL,
     type smallint NOT NULL,
@@ -69,14 +72,14 @@ CREATE TABLE ledger.writers (
     PRIMARY KEY (role, type)
 );
 
--- Who may lease the shards of which stream; filled like ledger.writers.
+-- The roles that may lease the shards of each stream; filled like ledger.writers.
 CREATE TABLE ledger.lessees (
     role name NOT NULL,
     stream smallint NOT NULL,
     PRIMARY KEY (role, stream)
 );
 
--- Days whose events were archived, with the count the archive holds.
+-- Archived days, with the number of events that the archive holds.
 CREATE TABLE ledger.archives (
     day date PRIMARY KEY,
     events bigint NOT NULL CHECK (events >= 0),

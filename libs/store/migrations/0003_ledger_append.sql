@@ -1,7 +1,7 @@
--- Why: positions must be dense and their order must be commit order, so that a reader that takes
--- `position > watermark` skips nothing. The row lock taken here lasts to commit and gives both.
+-- Why: positions must be dense and in commit order, so that a reader that selects
+-- `position > watermark` skips nothing. The row lock taken here lasts to commit and ensures both.
 
--- Refuses what the caller may not append, and answers who the caller is.
+-- Raises if the caller may not append these events; returns the caller's source name.
 CREATE FUNCTION ledger.check_append(streams smallint[], types smallint[], tenants text[]) RETURNS text
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -34,8 +34,8 @@ BEGIN
 END
 $$;
 
--- Both without a search_path of their own, so that the planner can put them in place of a call; their bodies
--- are bound already. No text contains a zero byte, so it separates.
+-- Both have no search_path of their own, so that the planner can inline them; their bodies are
+-- already bound. A zero byte separates the parts, because no text contains one.
 CREATE FUNCTION ledger.hash_key(tenant text, workspace text, key text) RETURNS uuid
 LANGUAGE sql IMMUTABLE
 RETURN encode(substr(sha256(textsend(tenant) || '\x00' || textsend(workspace) || '\x00' || textsend(key)), 1, 16),
@@ -45,8 +45,8 @@ CREATE FUNCTION ledger.hash_body(type smallint, version smallint, payload bytea)
 LANGUAGE sql IMMUTABLE
 RETURN substr(sha256(int2send(type) || int2send(version) || payload), 1, 16);
 
--- Numbers and stores the fresh ones of these events, whose shards the caller has locked. Answers, for each event, where
--- it stands or would stand.
+-- Numbers and stores the fresh ones of these events; the caller has locked their shards. Returns,
+-- for each event, its position or the one it would have.
 CREATE FUNCTION ledger.store(
     appender text,
     hashes uuid[],
@@ -68,7 +68,8 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_column
 DECLARE
-    -- Taken under the locks and never before the shard's last event, so time does not go back within a shard.
+    -- Read under the locks and never before the shard's last event, so time does not go back within
+    -- a shard.
     at timestamptz := clock_timestamp();
     positions bigint[];
     times timestamptz[];
@@ -121,12 +122,13 @@ BEGIN
 END
 $$;
 
--- Appends events and answers one row per event, in input order:
---   outcome 1 = new, 2 = duplicate (this key and body are known), 3 = conflict (the key has another body);
---   stream, shard, position, event_id and recorded_at are those of the event that stands in the ledger.
--- Nearly always every key is new, so that is tried first and costs no lookups; the primary key of ledger.keys tells when
--- it is not. Locks are taken in one order everywhere (shards ascending, then key hashes ascending), so that callers
--- cannot deadlock as long as a transaction appends once.
+-- Appends events and returns one row per event, in input order:
+--   outcome 1 = new, 2 = duplicate (same key and body), 3 = conflict (the key has another body);
+--   stream, shard, position, event_id and recorded_at of the event that the ledger stores.
+-- Nearly always every key is new, so that case is tried first and costs no lookups; otherwise the
+-- primary key of ledger.keys raises. Locks are taken in one order everywhere (shards ascending,
+-- then key hashes ascending), so that callers cannot deadlock as long as a transaction appends
+-- once.
 CREATE FUNCTION ledger.append(
     streams smallint[],
     shards smallint[],
@@ -149,7 +151,7 @@ CREATE FUNCTION ledger.append(
 )
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
--- Planning for the arrays at hand would cost a small append more than running it.
+-- Planning for the given arrays would cost a small append more than running it.
 SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
@@ -176,11 +178,11 @@ BEGIN
             types, versions, tenants, workspaces, idempotency_keys, correlation_ids, causation_ids, payloads) e;
         RETURN;
     EXCEPTION WHEN unique_violation THEN
-        -- Some key is known; nothing was stored.
+        -- Some key exists; nothing was stored.
     END;
 
-    -- Fresh is what is neither stored nor named earlier in this call. OFFSET 0 keeps each lookup an index scan,
-    -- whatever the planner believes of a young table.
+    -- An event is fresh if its key is neither stored nor earlier in this call. OFFSET 0 keeps each
+    -- lookup an index scan, whatever the planner estimates for a new table.
     fresh := ARRAY(
         SELECT k.hash IS NULL AND row_number() OVER (PARTITION BY e.hash ORDER BY e.ordinal) = 1
         FROM unnest(hashes) WITH ORDINALITY AS e (hash, ordinal)
@@ -188,7 +190,7 @@ BEGIN
         ORDER BY e.ordinal);
     PERFORM FROM ledger.store(appender, hashes, fresh, streams, shards, event_ids, types, versions, tenants,
         workspaces, idempotency_keys, correlation_ids, causation_ids, payloads);
-    -- By now every key of the call is stored, by this call or by an earlier one.
+    -- Now every key of the call is stored, by this call or by an earlier one.
     RETURN QUERY
     SELECT CASE WHEN e.fresh THEN 1::smallint
             WHEN k.body = ledger.hash_body(e.type, e.version, e.payload) THEN 2::smallint

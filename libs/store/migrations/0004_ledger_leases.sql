@@ -1,9 +1,10 @@
--- Why: exactly one process may fold a shard, and one that lost its lease must not write one more row.
--- Leases live on database time only. Every acquisition raises the epoch, every fold states the epoch
--- it holds, and the row lock that the fence takes lasts to the end of the fold's transaction.
+-- Why: exactly one process may fold a shard, and one that lost its lease must not write another
+-- row. Leases use database time only. Every acquisition raises the epoch, every fold states its
+-- epoch, and the row lock that the fence takes lasts to the end of the fold's transaction.
 
--- Appenders lock the same rows for the length of their commit, and a stopped one for as long as its role's
--- timeouts allow. So that one such row delays no other, locked rows are passed over unless the caller will wait.
+-- Appenders lock the same rows for the duration of their commit, and a stopped appender for as long
+-- as its role's timeouts allow. Locked rows are skipped unless the caller asks to wait, so that one
+-- such row does not delay the others.
 
 CREATE FUNCTION ledger.check_lessee(a_stream smallint) RETURNS void
 LANGUAGE plpgsql
@@ -17,7 +18,7 @@ BEGIN
 END
 $$;
 
--- Takes up to at_most of these shards if they are free or their lease has run out.
+-- Acquires up to at_most of these shards if they are free or their lease has expired.
 CREATE FUNCTION ledger.acquire(
     a_stream smallint, a_shards smallint[], a_holder text, an_address text, ttl interval, at_most integer,
     wait boolean
@@ -53,7 +54,7 @@ BEGIN
 END
 $$;
 
--- Prolongs these leases if they are still held. A shard that is not answered was lost or passed over.
+-- Extends these leases if they are still held. A shard that is not returned was lost or skipped.
 CREATE FUNCTION ledger.renew(
     a_stream smallint, a_shards smallint[], epochs bigint[], a_holder text, ttl interval, wait boolean
 ) RETURNS TABLE (shard smallint)
@@ -87,7 +88,7 @@ BEGIN
 END
 $$;
 
--- Gives a lease back, so that another holder need not wait for its end. Without effect on one that was lost.
+-- Releases a lease, so that another holder need not wait for its expiry. No effect on a lost lease.
 CREATE FUNCTION ledger.release(a_stream smallint, a_shard smallint, an_epoch bigint, a_holder text)
 RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
@@ -100,8 +101,8 @@ BEGIN
 END
 $$;
 
--- The live instances that share the shards of a stream, with or without a lease: each computes its fair share
--- from their number.
+-- The live instances that share the shards of a stream, with or without a lease: each computes its
+-- fair share from their number.
 CREATE TABLE ledger.instances (
     stream smallint NOT NULL,
     holder text COLLATE "C" NOT NULL CHECK (holder <> ''),
@@ -109,8 +110,8 @@ CREATE TABLE ledger.instances (
     PRIMARY KEY (stream, holder)
 ) WITH (fillfactor = 50);
 
--- Records that an instance is alive and answers how many are, itself included. An instance counts for one ttl;
--- rows of those that were silent for ten are deleted.
+-- Records that an instance is alive and returns the number of live instances, including itself. An
+-- instance counts for one ttl; rows that were not updated for ten are deleted.
 CREATE FUNCTION ledger.note_instance(a_stream smallint, a_holder text, ttl interval) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -128,7 +129,7 @@ BEGIN
 END
 $$;
 
--- Removes an instance that is shutting down, so that the others take over its share at once.
+-- Removes an instance that is shutting down, so that the others take over its share immediately.
 CREATE FUNCTION ledger.forget_instance(a_stream smallint, a_holder text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -139,9 +140,10 @@ BEGIN
 END
 $$;
 
--- The fence: moves the watermark if the caller still holds the lease and nobody else moved it, and answers
--- the shard's head. It raises rather than answers no, so that nothing after it in the transaction, nor
--- beside it in one statement, can take effect. The row stays locked until the transaction ends.
+-- The fence: moves the watermark if the caller still holds the lease and nothing else moved it, and
+-- returns the shard's head. It raises instead of returning false, so that no later part of the
+-- transaction and no other part of the same statement can take effect. The row stays locked until
+-- the transaction ends.
 CREATE FUNCTION ledger.fence(
     a_stream smallint, a_shard smallint, an_epoch bigint, a_holder text, old_mark bigint, new_mark bigint
 ) RETURNS bigint
@@ -165,12 +167,14 @@ BEGIN
 END
 $$;
 
--- The holder's own append: proves the lease of every shard named, moves its watermark, and stores the events that
--- follow the old head at the positions the holder has already folded them at. Raises, so that nothing beside it in
--- the statement takes effect: SVL01 when a lease is gone, SVB01 when somebody else appended first, SVC01 when the
--- holder's idea of the time is off, SVK01 when a key is taken. Answers the database's time.
+-- The holder's append: verifies the lease of every shard, moves its watermark, and stores the
+-- events after the old head at the positions at which the holder has already folded them. Returns
+-- the database's time. Raises, so that no other part of the statement takes effect: SVL01 when a
+-- lease is lost, SVB01 when another appender was first, SVC01 when the given time is wrong, SVK01
+-- when a key is taken.
 --
--- A shard whose mark moves without events of this call was appended to by others; its new mark may not pass its head.
+-- A shard whose mark moves without events in this call was appended to by others; its new mark may
+-- not exceed its head.
 CREATE FUNCTION ledger.fold(
     a_stream smallint,
     a_holder text,
@@ -249,7 +253,7 @@ BEGIN
 END
 $$;
 
--- Says why ledger.fold could not move every mark.
+-- Raises the reason why ledger.fold could not move every mark.
 CREATE FUNCTION ledger.refuse_fold(
     a_stream smallint, a_holder text, held_shards smallint[], epochs bigint[], old_marks bigint[]
 ) RETURNS void

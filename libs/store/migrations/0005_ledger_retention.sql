@@ -1,9 +1,9 @@
--- Why: a ledger that grows for ever slows every reader of it. Days are partitions, made ahead of time and
--- dropped whole, and only when an archive holds them and every shard has folded them. The functions
--- run as the tables' owner, which nobody logs in as.
+-- Why: an ever-growing ledger slows all its readers. Each day is a partition, created in advance
+-- and dropped as a whole, and only after an archive holds it and every shard has folded it. The
+-- functions run as the tables' owner, which is not a login role.
 
--- Makes the partitions of today and of the days ahead that are missing, and answers how many it made.
--- A day of which the default partition already holds events stays there: it cannot be cut out while in use.
+-- Creates the missing partitions of today and of the days ahead, and returns their number. A day
+-- with events in the default partition stays there, because it cannot be moved out while in use.
 CREATE FUNCTION ledger.make_partitions(days_ahead integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -13,16 +13,17 @@ DECLARE
     a_day date;
     made integer := 0;
 BEGIN
-    -- Every instance may call this; they take turns.
+    -- Every instance may call this; the lock serializes the calls.
     PERFORM pg_advisory_xact_lock(7401);
     FOR a_day IN SELECT d::date FROM generate_series(current_date, current_date + days_ahead, '1 day') d LOOP
         CONTINUE WHEN to_regclass(ledger.partition_of(a_day)) IS NOT NULL;
         CONTINUE WHEN EXISTS (
             SELECT FROM ledger.events_default e WHERE e.recorded_at >= a_day AND e.recorded_at < a_day + 1);
-        -- Made apart and attached, which stops no append: CREATE TABLE ... PARTITION OF would.
+        -- Created separately and then attached, which does not block appends, unlike CREATE TABLE
+        -- ... PARTITION OF.
         EXECUTE format('CREATE TABLE %s (LIKE ledger.events INCLUDING ALL)', ledger.partition_of(a_day));
-        -- The policies of ledger.events hold for whoever reads through it; a partition named directly shows
-        -- its rows to nobody but these functions.
+        -- The policies of ledger.events apply to reads through it; a partition that is named
+        -- directly shows its rows only to these functions.
         EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY',
             ledger.partition_of(a_day));
         EXECUTE format('CREATE POLICY owner_maintains ON %s TO servo_owner USING (true)',
@@ -40,7 +41,7 @@ LANGUAGE sql IMMUTABLE
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT 'ledger.events_' || to_char(a_day, 'YYYYMMDD') $$;
 
--- Notes that an archive holds this many events of this day.
+-- Records that an archive holds this many events of this day.
 CREATE FUNCTION ledger.note_archived(a_day date, event_count bigint) RETURNS void
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -49,7 +50,7 @@ INSERT INTO ledger.archives (day, events) VALUES (a_day, event_count)
 ON CONFLICT (day) DO UPDATE SET events = excluded.events, archived_at = clock_timestamp()
 $$;
 
--- Drops a past day's partition, or says why not.
+-- Drops the partition of a past day, or raises the reason why it must not be dropped.
 CREATE FUNCTION ledger.drop_partition(a_day date) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -82,7 +83,8 @@ BEGIN
 END
 $$;
 
--- Deletes up to at_most idempotency keys older than seven days and answers how many it deleted.
+-- Deletes up to at_most idempotency keys older than seven days and returns the number of deleted
+-- keys.
 CREATE FUNCTION ledger.expire_keys(at_most integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

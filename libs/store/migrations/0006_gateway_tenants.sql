@@ -1,5 +1,4 @@
--- Why: the gateway decides who a caller is before anybody else does, so it keeps the tenants
--- and their workspaces.
+-- Why: the gateway identifies every caller, so it stores the tenants and their workspaces.
 CREATE TABLE gateway.tenants (
     tenant text COLLATE "C" PRIMARY KEY CHECK (tenant <> ''),
     state smallint NOT NULL CHECK (state BETWEEN 1 AND 2),

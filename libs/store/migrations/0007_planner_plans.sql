@@ -1,32 +1,32 @@
--- Why: a plan is a value, stored once under its own hash, and a run names the plan and the deployment
--- it came from; both must outlive the planner that made them.
+-- Why: a plan is a value, stored once under its own hash, and a run references its plan and its
+-- deployment; both must outlive the planner that made them.
 
--- What was deployed, once per content.
+-- The deployed manifests, stored once per content.
 CREATE TABLE planner.manifests (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
     digest bytea NOT NULL CHECK (length(digest) = 32),
-    -- servo.v1.Manifest in its normal order.
+    -- servo.v1.Manifest in its canonical order.
     manifest bytea NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant, workspace, digest)
 );
 
--- Every time something was deployed. Rows never change.
+-- Every registration of a deployment. Rows never change.
 CREATE TABLE planner.deployments (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
     deployment_id uuid NOT NULL,
     version bigint NOT NULL CHECK (version > 0),
     digest bytea NOT NULL CHECK (length(digest) = 32),
-    -- servo.v1.Deployment without what other columns say.
+    -- servo.v1.Deployment without the fields that other columns hold.
     deployment bytea NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant, workspace, deployment_id),
     UNIQUE (tenant, workspace, version)
 );
 
--- Which deployment is current: one row per workspace, locked while a deployment takes the place of another.
+-- The active deployment: one row per workspace, locked while one deployment replaces another.
 CREATE TABLE planner.current (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
@@ -37,7 +37,7 @@ CREATE TABLE planner.current (
     CHECK ((version = 0) = (deployment_id IS NULL) AND (version = 0) = (digest IS NULL))
 );
 
--- First answers of mutations, for those who ask twice.
+-- The first responses of mutations, for repeated requests.
 CREATE TABLE planner.requests (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
@@ -49,7 +49,7 @@ CREATE TABLE planner.requests (
     PRIMARY KEY (tenant, workspace, request_id)
 );
 
--- Expiry walks along the age.
+-- Expiry scans by age.
 CREATE INDEX requests_by_age ON planner.requests (created_at);
 
 CREATE TABLE planner.plans (
@@ -79,14 +79,14 @@ CREATE TABLE planner.partition_values (
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
     set_name text COLLATE "C" NOT NULL CHECK (set_name <> ''),
     value text COLLATE "C" NOT NULL,
-    -- The order in which values came.
+    -- The order in which values were added.
     ordinal bigint NOT NULL CHECK (ordinal > 0),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (tenant, workspace, set_name, value),
     UNIQUE (tenant, workspace, set_name, ordinal)
 );
 
--- Which tenant uploaded what. The bytes lie in the artifact directory.
+-- The artifacts of each tenant. The bytes are in the artifact directory.
 CREATE TABLE planner.artifacts (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),

@@ -1,16 +1,18 @@
--- Why: runs and tasks are what everybody asks for, and what the fold writes most. Hot rows stay narrow and
--- carry no foreign keys; the invariant checker proves what those would. States are servo.v1's numbers.
+-- Why: runs and tasks are read most often and written most often by the fold. Hot rows stay narrow
+-- and have no foreign keys; the invariant checker verifies the references. States are servo.v1's
+-- numbers.
 CREATE TABLE scheduler.runs (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
-    -- An HMAC over tenant, workspace and key, hence unique by itself.
+    -- An HMAC over tenant, workspace and key, hence globally unique.
     run_id uuid PRIMARY KEY,
-    -- Derived from shard and position of the run's first event, so that a rebuild finds the same number.
+    -- Derived from shard and position of the run's first event, so that a rebuild computes the same
+    -- number.
     run_number bigint NOT NULL UNIQUE,
     shard smallint NOT NULL,
     state smallint NOT NULL CHECK (state BETWEEN 1 AND 8),
     reason smallint NOT NULL,
-    -- 1 a principal, 2 the clock; while and after it is stopped.
+    -- Set once the run is being stopped: 1 by a principal, 2 by a deadline.
     stopped_by smallint CHECK (stopped_by BETWEEN 1 AND 2),
     version bigint NOT NULL CHECK (version >= 0),
     generation integer NOT NULL CHECK (generation > 0),
@@ -21,7 +23,7 @@ CREATE TABLE scheduler.runs (
     plan_id bytea CHECK (length(plan_id) = 32),
     plan_fingerprint text,
     deployment_id text,
-    -- Tasks by state, once the run has ended; before that they are counted.
+    -- The number of tasks per state, once the run has ended; before that, readers count the tasks.
     counts integer[],
     error text,
     error_ordinal integer,
@@ -32,7 +34,7 @@ CREATE TABLE scheduler.runs (
     deadline timestamptz
 ) WITH (fillfactor = 70);
 CREATE INDEX runs_by_age ON scheduler.runs (tenant, workspace, created_at, run_number);
--- What a new holder of a shard loads.
+-- A new holder of a shard loads these runs.
 CREATE INDEX runs_open ON scheduler.runs (shard) WHERE state < 5;
 
 CREATE TABLE scheduler.tasks (
@@ -54,17 +56,17 @@ CREATE TABLE scheduler.tasks (
     due_at timestamptz,
     attempt_id uuid,
     worker_id uuid,
-    -- A hash of the worker process' name for itself.
+    -- A hash of the worker process' own name.
     session bigint,
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
-    -- servo.v1.TaskError of the newest failure, encoded.
+    -- servo.v1.TaskError of the latest failure, encoded.
     error bytea,
-    -- servo.v1.MappedItems that it named for those mapped over it, encoded.
+    -- servo.v1.MappedItems for the tasks that are mapped over this one, encoded.
     items bytea,
     PRIMARY KEY (run_number, ordinal, item)
 ) WITH (fillfactor = 60);
 
--- Every version of data that an attempt made; an attempt may make several assets.
+-- Every version of data that an attempt wrote; an attempt may write several assets.
 CREATE TABLE scheduler.materializations (
     attempt_id uuid NOT NULL,
     asset_key text COLLATE "C" NOT NULL,
@@ -85,7 +87,7 @@ CREATE TABLE scheduler.materializations (
 CREATE INDEX materializations_by_asset
     ON scheduler.materializations (tenant, workspace, asset_key, partition_key, recorded_at);
 
--- What is known of each partition: the last attempt at it, and the version that readers get.
+-- The state of each partition: its last attempt, and the version that readers get.
 CREATE TABLE scheduler.partitions (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
@@ -102,7 +104,7 @@ CREATE TABLE scheduler.partitions (
     PRIMARY KEY (tenant, workspace, asset_key, partition_key)
 ) WITH (fillfactor = 60);
 
--- Requests that came under the key of another request and became no run.
+-- Requests with the run key of a different request, which did not become a run.
 CREATE TABLE scheduler.run_key_conflicts (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
@@ -113,7 +115,7 @@ CREATE TABLE scheduler.run_key_conflicts (
     PRIMARY KEY (tenant, workspace, event_id)
 );
 
--- The instances that live: they share the shards evenly.
+-- The live instances, which share the shards evenly.
 CREATE TABLE scheduler.instances (
     holder text COLLATE "C" PRIMARY KEY,
     address text NOT NULL,

@@ -1,5 +1,6 @@
--- Why: a worker is drained or killed by name, also by an instance it is not connected to; a pause outlives
--- whoever it was told to; and instances must know of each other before they can share the admission shards.
+-- Why: a worker is drained or killed by name, also through an instance that it is not connected to;
+-- a pause must survive the instance that received it; and instances must know each other to share
+-- the admission shards.
 CREATE TABLE dispatcher.workers (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     worker_id uuid NOT NULL,
@@ -10,7 +11,8 @@ CREATE TABLE dispatcher.workers (
     -- servo.v1.WorkerInfo, encoded.
     info bytea NOT NULL,
     active_attempts integer NOT NULL DEFAULT 0 CHECK (active_attempts >= 0),
-    -- What it was told last (servo.v1.WorkerCommand), how often it was told something, and by which event.
+    -- The last command (servo.v1.WorkerCommand), the number of commands, and the event of the last
+    -- one.
     command smallint NOT NULL DEFAULT 0 CHECK (command BETWEEN 0 AND 2),
     version bigint NOT NULL DEFAULT 0 CHECK (version >= 0),
     event_id uuid,
@@ -21,7 +23,8 @@ CREATE TABLE dispatcher.workers (
     CONSTRAINT commands_are_events CHECK ((version = 0) = (event_id IS NULL))
 ) WITH (fillfactor = 70);
 
--- The tenant "-" is everybody. A pause that ended keeps its row, because its versions go on.
+-- The tenant "-" means all tenants. An ended pause keeps its row, because its version numbers
+-- continue.
 CREATE TABLE dispatcher.pauses (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     pause_id text COLLATE "C" NOT NULL CHECK (pause_id <> ''),
@@ -36,7 +39,7 @@ CREATE TABLE dispatcher.pauses (
     PRIMARY KEY (tenant, pause_id)
 );
 
--- Instances of this service that live, with or without shards.
+-- The live instances of this service, with or without shards.
 CREATE TABLE dispatcher.instances (
     instance text COLLATE "C" PRIMARY KEY CHECK (instance <> ''),
     seen_at timestamptz NOT NULL

@@ -1,5 +1,5 @@
--- Why: a tick runs what its schedule's definition said at tick time, and a tick processed twice acts once:
--- the definition is kept by version and the tick by (schedule, due time).
+-- Why: a tick runs the schedule's definition at tick time, and a tick that is processed twice takes
+-- effect once: the definition is stored by version and the tick by (schedule, due time).
 CREATE TABLE automation.schedules (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),

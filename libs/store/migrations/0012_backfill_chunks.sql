@@ -1,4 +1,5 @@
--- Why: a backfill is planned chunk by chunk within its concurrency, and a chunk processed twice acts once.
+-- Why: a backfill is planned chunk by chunk within its concurrency, and a chunk that is processed
+-- twice takes effect once.
 CREATE TABLE backfill.backfills (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),

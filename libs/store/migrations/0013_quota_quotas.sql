@@ -1,4 +1,4 @@
--- Why: quota is the authority on limits; a change with a stale version is refused.
+-- Why: the quota service is the authority on limits; a change with a stale version is refused.
 CREATE TABLE quota.quotas (
     tenant text COLLATE "C" PRIMARY KEY CHECK (tenant <> ''),
     version bigint NOT NULL CHECK (version > 0),
@@ -7,14 +7,15 @@ CREATE TABLE quota.quotas (
     changed_at timestamptz NOT NULL
 );
 
--- Every tenant that ever had a setting; the tenant "-" is the platform. Its row is locked while one of its settings
--- changes, and stays, so that those who follow limits also learn that the last pool went.
+-- Every tenant that ever had a setting; the tenant "-" is the platform. Its row is locked while one
+-- of its settings changes, and is never deleted, so that subscribers to limits also learn of the
+-- deletion of the last pool.
 CREATE TABLE quota.tenants (
     tenant text COLLATE "C" PRIMARY KEY CHECK (tenant <> ''),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 
--- What was deleted stays as a row, so that a name that comes again goes on with its version.
+-- Deleted pools keep their row, so that a name that is used again continues its version numbers.
 CREATE TABLE quota.pools (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     pool text COLLATE "C" NOT NULL CHECK (pool <> ''),
@@ -30,9 +31,9 @@ CREATE TABLE quota.budgets (
     budget_id uuid NOT NULL,
     version bigint NOT NULL CHECK (version > 0),
     name text COLLATE "C" NOT NULL CHECK (name <> ''),
-    -- servo.v1.Budget without what other columns say, encoded.
+    -- servo.v1.Budget without the fields that other columns hold, encoded.
     budget bytea NOT NULL,
-    -- Since when costs count, for a budget without periods.
+    -- The start of counting, for a budget without periods.
     counts_from timestamptz NOT NULL DEFAULT clock_timestamp(),
     deleted boolean NOT NULL DEFAULT false,
     PRIMARY KEY (tenant, budget_id)
@@ -46,7 +47,7 @@ CREATE TABLE quota.prices (
     prices bytea NOT NULL
 );
 
--- First answers of mutations, for those who ask twice.
+-- The first responses of mutations, for repeated requests.
 CREATE TABLE quota.requests (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     request_id text COLLATE "C" NOT NULL CHECK (request_id <> ''),
@@ -57,20 +58,20 @@ CREATE TABLE quota.requests (
     PRIMARY KEY (tenant, request_id)
 );
 
--- Expiry walks along the age.
+-- Expiry scans by age.
 CREATE INDEX requests_by_age ON quota.requests (created_at);
 
--- What attempts used and cost, by the hour in which they ended. One row for many attempts: the figures are summed
--- before they are written, and again when they are read.
+-- The usage and cost of attempts, by the hour in which they ended. One row for many attempts: the
+-- figures are summed before they are written, and again when they are read.
 CREATE TABLE quota.usage (
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     hour timestamptz NOT NULL,
     workspace text COLLATE "C" NOT NULL,
-    -- Empty when the plan that named it is gone.
+    -- Empty when the plan that named it is deleted.
     asset text COLLATE "C" NOT NULL,
     -- Empty for none.
     pool text COLLATE "C" NOT NULL,
-    -- Of the price list that held.
+    -- The currency of the price list that applied.
     currency text COLLATE "C" NOT NULL,
     attempts bigint NOT NULL,
     slot_ms bigint NOT NULL,
@@ -81,7 +82,7 @@ CREATE TABLE quota.usage (
     read_bytes bigint NOT NULL,
     written_bytes bigint NOT NULL,
     egress_bytes bigint NOT NULL,
-    -- Costs in millionths of a millionth of the currency's unit, so that small tasks cost something too.
+    -- Costs in 10^-12 of the currency's unit, so that small tasks have a cost too.
     compute_pico bigint NOT NULL,
     storage_pico bigint NOT NULL,
     network_pico bigint NOT NULL,
@@ -89,7 +90,7 @@ CREATE TABLE quota.usage (
     PRIMARY KEY (tenant, hour, workspace, asset, pool, currency)
 ) WITH (fillfactor = 70);
 
--- How far the execution stream is counted in the usage; moved in the transaction that counts.
+-- The position up to which the execution stream is counted; moved in the transaction that counts.
 CREATE TABLE quota.cursors (
     shard smallint PRIMARY KEY CHECK (shard >= 0),
     position bigint NOT NULL CHECK (position >= 0)

@@ -1,30 +1,33 @@
--- Why: append, fold and watermark are one statement, so that a stopped process holds no open transaction and a hop
--- costs one round trip. The holder has folded in memory; this stores what it found, or nothing.
+-- Why: append, fold and watermark are one statement, so that a stopped process leaves no open
+-- transaction and a hop costs one round trip. The holder has folded in memory; this stores the
+-- result, or nothing.
 CREATE FUNCTION scheduler.fold(
-    -- A batch of claims alone may be lost with Postgres: its tasks are then ready again.
+    -- A batch that has only claims may be lost in a crash of Postgres: its tasks are then ready
+    -- again.
     durable boolean,
-    -- What ledger.fold takes.
+    -- The arguments of ledger.fold.
     a_holder text, held_shards smallint[], epochs bigint[], old_marks bigint[], new_marks bigint[], at timestamptz,
     shards smallint[], positions bigint[], event_ids uuid[], types smallint[], versions smallint[],
     tenants text[], workspaces text[], idempotency_keys text[], correlation_ids uuid[], causation_ids uuid[],
     payloads bytea[],
-    -- Runs that are new.
+    -- New runs.
     r_tenant text[], r_workspace text[], r_run_id uuid[], r_number bigint[], r_shard smallint[], r_generation integer[],
     r_key text[], r_request bytea[], r_event_id uuid[], r_created_at timestamptz[], r_deadline timestamptz[],
-    -- How the runs above and others stand.
+    -- The state of new and existing runs.
     u_number bigint[], u_state smallint[], u_reason smallint[], u_stopped_by smallint[], u_version bigint[],
     u_plan_id bytea[], u_fingerprint text[], u_deployment text[], u_counts text[], u_error text[],
     u_error_ordinal integer[], u_changed_at timestamptz[], u_started_at timestamptz[], u_ended_at timestamptz[],
-    -- How tasks stand.
+    -- The state of tasks.
     t_created boolean[], t_number bigint[], t_ordinal integer[], t_item integer[], t_attempt integer[],
     t_failures integer[], t_state smallint[], t_reason smallint[], t_cancelling boolean[], t_pushed boolean[],
     t_changed_at timestamptz[], t_ready_at timestamptz[], t_claimed_at timestamptz[], t_started_at timestamptz[],
     t_ended_at timestamptz[], t_due_at timestamptz[], t_attempt_id uuid[], t_worker uuid[], t_session bigint[],
     t_tenant text[], t_error bytea[], t_items bytea[],
-    -- Versions that were made.
+    -- New materializations.
     m_attempt uuid[], m_asset text[], m_partition text[], m_tenant text[], m_workspace text[], m_number bigint[],
     m_ordinal integer[], m_item integer[], m_state smallint[], m_at timestamptz[], m_output bytea[],
-    -- The last attempt at each partition, and the last version that was promoted; no partition twice.
+    -- The last attempt of each partition, and the last promoted version; each partition at most
+    -- once.
     p_tenant text[], p_workspace text[], p_asset text[], p_partition text[], p_attempt uuid[], p_at timestamptz[],
     p_number bigint[], p_state smallint[], p_made uuid[], p_made_at timestamptz[], p_made_number bigint[], p_code text[]
 ) RETURNS timestamptz
@@ -105,7 +108,8 @@ BEGIN
             AS m (attempt, asset, partition, tenant, workspace, number, ordinal, item, state, at, output);
     END IF;
     IF cardinality(p_attempt) > 0 THEN
-        -- In one order everywhere, for two folds may meet at a partition. The later end counts, ties by attempt.
+        -- Ordered, because two folds may update the same partition and must not deadlock. The later
+        -- end wins, ties are broken by attempt.
         INSERT INTO scheduler.partitions AS s (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
             attempt_run, attempt_state, materialization_id, materialized_at, materialized_run, code_version)
         SELECT p.tenant, p.workspace, p.asset, p.partition, p.attempt, p.at, p.number, p.state,

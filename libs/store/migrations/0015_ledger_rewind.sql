@@ -1,5 +1,5 @@
--- Why: a projection is rebuilt by folding its shard anew, through the same code that folds it every day. The holder
--- empties the shard's rows, moves the watermark back to where the retained events begin, and catches up.
+-- Why: a projection is rebuilt by folding its shard again with the regular fold. The holder deletes
+-- the shard's rows, moves the watermark back to the first retained event, and catches up.
 CREATE FUNCTION ledger.rewind(a_stream smallint, a_shard smallint, an_epoch bigint, a_holder text) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,47 +1,49 @@
--- Why: a call that is repeated must find the run it made, also when that run has a key of its own; and a request that
--- came under the key of another one must be seen by whoever made that mistake.
+-- Why: a repeated call must find the run that it created, also when that run has its own key; and a
+-- request with the key of a different request must be visible to its caller.
 
--- The call that asked for the run, if it was one.
+-- The request id of the call that created the run, if a call did.
 ALTER TABLE scheduler.runs ADD COLUMN request_id text COLLATE "C" CHECK (request_id <> '');
 CREATE INDEX runs_by_request ON scheduler.runs (tenant, workspace, request_id) WHERE request_id IS NOT NULL;
 
--- Nothing was ever written there.
+-- The table is still empty.
 ALTER TABLE scheduler.run_key_conflicts ADD COLUMN fingerprint bytea NOT NULL CHECK (length(fingerprint) = 32);
 CREATE INDEX run_key_conflicts_by_run ON scheduler.run_key_conflicts (run_id, fingerprint);
 CREATE INDEX run_key_conflicts_by_age ON scheduler.run_key_conflicts (tenant, workspace, recorded_at, event_id);
 
 DROP FUNCTION scheduler.fold;
 
--- As before, with the two above: append, fold and watermark are one statement.
+-- As before, plus the two changes above: append, fold and watermark are one statement.
 CREATE FUNCTION scheduler.fold(
-    -- A batch of claims alone may be lost with Postgres: its tasks are then ready again.
+    -- A batch that has only claims may be lost in a crash of Postgres: its tasks are then ready
+    -- again.
     durable boolean,
-    -- What ledger.fold takes.
+    -- The arguments of ledger.fold.
     a_holder text, held_shards smallint[], epochs bigint[], old_marks bigint[], new_marks bigint[], at timestamptz,
     shards smallint[], positions bigint[], event_ids uuid[], types smallint[], versions smallint[],
     tenants text[], workspaces text[], idempotency_keys text[], correlation_ids uuid[], causation_ids uuid[],
     payloads bytea[],
-    -- Runs that are new.
+    -- New runs.
     r_tenant text[], r_workspace text[], r_run_id uuid[], r_number bigint[], r_shard smallint[], r_generation integer[],
     r_key text[], r_request bytea[], r_event_id uuid[], r_created_at timestamptz[], r_deadline timestamptz[],
     r_request_id text[],
-    -- How the runs above and others stand.
+    -- The state of new and existing runs.
     u_number bigint[], u_state smallint[], u_reason smallint[], u_stopped_by smallint[], u_version bigint[],
     u_plan_id bytea[], u_fingerprint text[], u_deployment text[], u_counts text[], u_error text[],
     u_error_ordinal integer[], u_changed_at timestamptz[], u_started_at timestamptz[], u_ended_at timestamptz[],
-    -- How tasks stand.
+    -- The state of tasks.
     t_created boolean[], t_number bigint[], t_ordinal integer[], t_item integer[], t_attempt integer[],
     t_failures integer[], t_state smallint[], t_reason smallint[], t_cancelling boolean[], t_pushed boolean[],
     t_changed_at timestamptz[], t_ready_at timestamptz[], t_claimed_at timestamptz[], t_started_at timestamptz[],
     t_ended_at timestamptz[], t_due_at timestamptz[], t_attempt_id uuid[], t_worker uuid[], t_session bigint[],
     t_tenant text[], t_error bytea[], t_items bytea[],
-    -- Versions that were made.
+    -- New materializations.
     m_attempt uuid[], m_asset text[], m_partition text[], m_tenant text[], m_workspace text[], m_number bigint[],
     m_ordinal integer[], m_item integer[], m_state smallint[], m_at timestamptz[], m_output bytea[],
-    -- The last attempt at each partition, and the last version that was promoted; no partition twice.
+    -- The last attempt of each partition, and the last promoted version; each partition at most
+    -- once.
     p_tenant text[], p_workspace text[], p_asset text[], p_partition text[], p_attempt uuid[], p_at timestamptz[],
     p_number bigint[], p_state smallint[], p_made uuid[], p_made_at timestamptz[], p_made_number bigint[], p_code text[],
-    -- Requests under the key of another.
+    -- Requests with the run key of a different request.
     c_tenant text[], c_workspace text[], c_event_id uuid[], c_run_id uuid[], c_request bytea[], c_fingerprint bytea[],
     c_at timestamptz[]
 ) RETURNS timestamptz
@@ -123,7 +125,8 @@ BEGIN
             AS m (attempt, asset, partition, tenant, workspace, number, ordinal, item, state, at, output);
     END IF;
     IF cardinality(p_attempt) > 0 THEN
-        -- In one order everywhere, for two folds may meet at a partition. The later end counts, ties by attempt.
+        -- Ordered, because two folds may update the same partition and must not deadlock. The later
+        -- end wins, ties are broken by attempt.
         INSERT INTO scheduler.partitions AS s (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
             attempt_run, attempt_state, materialization_id, materialized_at, materialized_run, code_version)
         SELECT p.tenant, p.workspace, p.asset, p.partition, p.attempt, p.at, p.number, p.state,

@@ -1,18 +1,20 @@
--- Why: a young store has no statistics, and a plan made then is kept: a fold of one task read the whole table of tasks,
--- and a lookup of one run all runs of its tenant. What is found by its key is found by an index from the first row on.
+-- Why: a new store has no statistics, and a query plan made then is cached: a fold of one task
+-- scanned the whole table of tasks, and a lookup of one run all runs of its tenant. Lookups by key
+-- must use an index from the first row on.
 
--- With the tenant first, this index and runs_by_age look alike to a planner without statistics. A call's id alone tells
--- runs apart; the tenant is compared with what is found.
+-- With the tenant first, this index and runs_by_age look alike to a planner without statistics. A
+-- request id alone identifies a run; the query compares the tenant afterwards.
 DROP INDEX scheduler.runs_by_request;
 CREATE INDEX runs_by_request ON scheduler.runs (request_id) WHERE request_id IS NOT NULL;
 
--- Every row that a fold touches is named by its key, so a nested loop over an index is always right. What it calls,
--- ledger.fold, is planned under these settings too.
+-- A fold addresses every row by its key, so a nested loop over an index is always right.
+-- ledger.fold, which it calls, is planned under these settings too.
 ALTER FUNCTION scheduler.fold SET enable_hashjoin = off;
 ALTER FUNCTION scheduler.fold SET enable_mergejoin = off;
 
--- Postgres reads the text of every check anew in each statement that writes, which for a fold of one task was a good
--- part of its time. What writes these rows has types that cannot say otherwise, and the invariant checker looks.
+-- Postgres parses every check constraint again in each statement that writes, which took a large
+-- part of the time of a fold of one task. The types of the writing code exclude invalid values, and
+-- the invariant checker verifies them.
 ALTER TABLE scheduler.tasks
     DROP CONSTRAINT tasks_ordinal_check, DROP CONSTRAINT tasks_item_check, DROP CONSTRAINT tasks_attempt_check,
     DROP CONSTRAINT tasks_failures_check, DROP CONSTRAINT tasks_state_check, DROP CONSTRAINT tasks_tenant_check;
@@ -20,8 +22,8 @@ ALTER TABLE scheduler.partitions
     DROP CONSTRAINT partitions_tenant_check, DROP CONSTRAINT partitions_workspace_check;
 ALTER TABLE ledger.shards DROP CONSTRAINT shards_shard_check, DROP CONSTRAINT shards_epoch_check;
 
--- As before, with less to do for a batch of one shard: its row needs no lock in advance, and a taken key is seen by the
--- number of rows instead of in a transaction of its own.
+-- As before, but cheaper for a batch of one shard: its row needs no lock in advance, and a taken
+-- key is detected by the number of rows instead of in a subtransaction.
 CREATE OR REPLACE FUNCTION ledger.fold(
     a_stream smallint,
     a_holder text,

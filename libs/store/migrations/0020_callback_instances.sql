@@ -1,10 +1,11 @@
--- Why: whoever beats against a closed door is not lost. Each instance of the callback notes that it takes beats, and since
--- when without a gap; the scheduler looks here before it declares an attempt lost.
+-- Why: an attempt whose heartbeats cannot be delivered is not lost. Each callback instance records
+-- that it accepts heartbeats, and since when without a gap; the scheduler checks this before it
+-- declares an attempt lost.
 CREATE TABLE callback.instances (
-    -- Where it listens: an instance that comes back there takes its note over.
+    -- The listen address: an instance that restarts there takes over the row.
     address text COLLATE "C" PRIMARY KEY CHECK (address <> ''),
-    -- Since when every beat that came was stored.
+    -- Since when every received heartbeat was stored.
     healthy_since timestamptz NOT NULL,
-    -- Without a further note by then it is not healthy.
+    -- Not healthy after this time unless it is updated.
     good_until timestamptz NOT NULL
 ) WITH (fillfactor = 50);

@@ -1,13 +1,13 @@
--- Why: what happened to runs, for whoever follows from afar. A message is written by the statement that folds, under the lock
--- of its shard, and bears the position up to which the shard was folded: positions of a shard grow in the order of their
--- commits, so a reader that goes by them passes nobody who commits late.
+-- Why: publishes changes of runs to remote subscribers. A message is written by the statement that
+-- folds, under the lock of its shard, with the position up to which the shard was folded: positions
+-- of a shard grow in commit order, so a reader that follows them does not miss a late commit.
 CREATE TABLE bus.messages (
     topic smallint NOT NULL,
     shard smallint NOT NULL,
     position bigint NOT NULL CHECK (position > 0),
-    -- Among those of the same position.
+    -- The order among messages of the same position.
     place integer NOT NULL CHECK (place >= 0),
-    -- What it is about: the run.
+    -- The run that the message is about.
     key uuid NOT NULL,
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
@@ -16,7 +16,7 @@ CREATE TABLE bus.messages (
     PRIMARY KEY (topic, shard, position, place)
 );
 
--- How far each subscription has come in each shard, and which of its consumers is at it.
+-- The position of each subscription in each shard, and the consumer that currently reads it.
 CREATE TABLE bus.cursors (
     -- Begins with the name of the service that reads it.
     subscription text COLLATE "C" NOT NULL CHECK (subscription <> ''),
@@ -29,7 +29,7 @@ CREATE TABLE bus.cursors (
     PRIMARY KEY (subscription, topic, shard)
 ) WITH (fillfactor = 50);
 
--- Messages that a consumer could not digest: to be tried again, or, after too many tries, set aside.
+-- Messages that a consumer could not process: to be retried, or, after too many tries, set aside.
 CREATE TABLE bus.parked (
     subscription text COLLATE "C" NOT NULL CHECK (subscription <> ''),
     topic smallint NOT NULL,
@@ -43,7 +43,7 @@ CREATE TABLE bus.parked (
     payload bytea NOT NULL,
     tries integer NOT NULL CHECK (tries >= 0),
     error text NOT NULL,
-    -- When it is given again; none once it is set aside.
+    -- The time of the next try; NULL once it is set aside.
     due_at timestamptz,
     failed_at timestamptz NOT NULL,
     PRIMARY KEY (subscription, topic, shard, position, place)
@@ -82,7 +82,7 @@ BEGIN
 END
 $$;
 
--- Begins with what is published from now on; a repeat changes nothing.
+-- Creates a subscription that begins with later messages; a repeat changes nothing.
 CREATE FUNCTION bus.subscribe(a_subscription text, a_topic smallint, shard_count smallint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -100,7 +100,8 @@ BEGIN
 END
 $$;
 
--- What a consumer may work on: messages to be tried again, then those of shards that no other consumer is at.
+-- Claims messages for a consumer: first those to be retried, then those of shards that no other
+-- consumer reads.
 CREATE FUNCTION bus.claim(a_subscription text, a_topic smallint, a_holder text, ttl interval, at_most integer)
 RETURNS TABLE (
     shard smallint, "position" bigint, place integer, tries integer, key uuid, tenant text, workspace text,
@@ -144,14 +145,15 @@ BEGIN
 END
 $$;
 
--- What became of messages: those of a lost lease change nothing, for whoever has it now gives them again.
+-- Records the results of messages. Results under a lost lease change nothing, because the new
+-- holder delivers the messages again.
 CREATE FUNCTION bus.settle(
     a_subscription text, a_topic smallint, a_holder text,
-    -- Where each shard's cursor stands now.
+    -- The new cursor of each shard.
     c_shards smallint[], c_positions bigint[], c_places integer[],
-    -- Digested at another try.
+    -- Processed in a retry.
     d_shards smallint[], d_positions bigint[], d_places integer[],
-    -- Not digested; without a delay they are set aside.
+    -- Failed; those without a delay are set aside.
     n_shards smallint[], n_positions bigint[], n_places integer[], n_tries integer[], n_errors text[],
     n_delays double precision[]
 ) RETURNS void
@@ -192,7 +194,7 @@ BEGIN
 END
 $$;
 
--- How many seconds until a message is to be tried again; nothing when none is.
+-- Returns the seconds until the next retry; NULL when there is none.
 CREATE FUNCTION bus.next_due(a_subscription text, a_topic smallint) RETURNS double precision
 LANGUAGE sql SECURITY DEFINER STABLE
 SET search_path = pg_catalog, pg_temp
@@ -201,7 +203,7 @@ AS $$
     WHERE subscription = a_subscription AND topic = a_topic AND due_at IS NOT NULL
 $$;
 
--- Gives a message that was set aside to its consumer once more; answers whether there is one.
+-- Schedules a message that was set aside for another try; returns whether it exists.
 CREATE FUNCTION bus.replay(a_subscription text, a_topic smallint, a_shard smallint, a_position bigint, a_place integer)
 RETURNS boolean
 LANGUAGE sql SECURITY DEFINER
@@ -216,7 +218,7 @@ AS $$
     SELECT EXISTS (SELECT FROM replayed)
 $$;
 
--- Deletes a batch of old messages that every subscription has passed; answers how many.
+-- Deletes a batch of old messages that every subscription has passed; returns their number.
 CREATE FUNCTION bus.expire(a_topic smallint, older_than interval, at_most integer) RETURNS bigint
 LANGUAGE sql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,16 +1,18 @@
--- Why: a fold of one event spent half its time on starting and ending ten small statements, and a fold of many a third
--- of it on hashes that its caller makes at a tenth of the price.
+-- Why: a fold of one event spent half its time on starting and ending ten small statements, and a
+-- large fold a third of its time on hashes that its caller computes at a tenth of the cost.
 
 DROP FUNCTION scheduler.fold;
 DROP FUNCTION ledger.fold;
 
--- The holder's own append: proves the lease of every shard named, moves its watermark, and stores the events that
--- follow the old head at the positions the holder has already folded them at. Raises, so that nothing beside it in
--- the statement takes effect: SVL01 when a lease is gone, SVB01 when somebody else appended first, SVC01 when the
--- holder's idea of the time is off, SVK01 when a key is taken. Answers the database's time.
+-- The holder's append: verifies the lease of every shard, moves its watermark, and stores the
+-- events after the old head at the positions at which the holder has already folded them. Returns
+-- the database's time. Raises, so that no other part of the statement takes effect: SVL01 when a
+-- lease is lost, SVB01 when another appender was first, SVC01 when the given time is wrong, SVK01
+-- when a key is taken.
 --
--- A shard whose mark moves without events of this call was appended to by others; its new mark may not pass its head.
--- The hashes are ledger.hash_key and ledger.hash_body of the events: who holds the shard is believed.
+-- A shard whose mark moves without events in this call was appended to by others; its new mark may
+-- not exceed its head. The hashes are ledger.hash_key and ledger.hash_body of the events; the
+-- holder of the shard is trusted to compute them.
 CREATE FUNCTION ledger.fold(
     a_stream smallint,
     a_holder text,
@@ -51,7 +53,7 @@ BEGIN
         ORDER BY s.shard
         FOR NO KEY UPDATE;
     END IF;
-    -- The counts are asked for in this order, and so the shards are locked before a key is.
+    -- The counts are evaluated in this order, so the shards are locked before any key.
     WITH moving AS (
         UPDATE ledger.shards s
         SET watermark = h.new_mark,

@@ -1,18 +1,18 @@
--- Why: whether data is stale depends on when readers got the versions it could have been made from, which for the few that
--- were quarantined first is when they were approved. Who approved or rejected them is kept with them, and what checks
--- found is kept for whoever decides.
+-- Why: whether data is stale depends on when readers got the versions it could have been made from,
+-- which for quarantined versions is when they were approved. The approval or rejection is stored
+-- with the version, and check results are stored for the person who decides.
 CREATE INDEX materializations_approved ON scheduler.materializations (tenant, workspace, asset_key)
     WHERE promoted_at > recorded_at;
 
 ALTER TABLE scheduler.materializations
-    -- servo.v1.Actor, encoded, and the event; of one that was decided about.
+    -- servo.v1.Actor, encoded, and the event of the approval or rejection.
     ADD COLUMN resolved_by bytea,
     ADD COLUMN resolved_event uuid;
 
--- What the checks of attempts found. Most attempts have none.
+-- The check results of attempts. Most attempts have none.
 CREATE TABLE scheduler.check_results (
     attempt_id uuid NOT NULL,
-    -- Among the checks of the attempt.
+    -- The index among the checks of the attempt.
     place smallint NOT NULL CHECK (place >= 0),
     tenant text COLLATE "C" NOT NULL CHECK (tenant <> ''),
     workspace text COLLATE "C" NOT NULL CHECK (workspace <> ''),
@@ -36,8 +36,9 @@ CREATE INDEX check_results_of_run ON scheduler.check_results (run_number);
 CREATE INDEX check_results_failed
     ON scheduler.check_results (tenant, workspace, recorded_at, attempt_id, place) WHERE NOT passed;
 
--- Called behind the other parts of a flush in the same statement, for a version may be made and decided about in one batch
--- of a rebuild. An approved version is what readers get, unless a newer one is: the rule by which folds merge partitions.
+-- Runs after the other parts of a flush in the same statement, because one batch of a rebuild may
+-- both create and resolve a version. Readers get an approved version unless there is a newer one,
+-- by the same rule by which folds merge partitions.
 CREATE FUNCTION scheduler.resolve(
     q_attempt uuid[], q_state smallint[], q_version bigint[], q_at timestamptz[], q_by bytea[], q_event uuid[],
     q_code text[]

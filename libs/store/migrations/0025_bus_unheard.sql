@@ -1,5 +1,5 @@
--- Why: what nobody subscribed to needs no rows. Whether somebody has is looked up by the very statement that publishes,
--- so a subscription gets everything that is committed after it.
+-- Why: topics without a subscription need no rows. The statement that publishes checks for one, so
+-- a subscription gets everything that is committed after it.
 CREATE OR REPLACE FUNCTION bus.publish(
     a_topic smallint, shards smallint[], positions bigint[], keys uuid[], tenants text[], workspaces text[],
     payloads bytea[]

@@ -1,11 +1,11 @@
--- Why: claims are committed asynchronously, so a crash of Postgres may erase one whose worker has begun. The task is then
--- given out again, and must not be given out under the same attempt: each start of Postgres since it became ready skips a
--- number. So the starts are kept.
+-- Why: claims are committed asynchronously, so a crash of Postgres may erase a claim whose worker
+-- has begun. The task is then dispatched again, and must get another attempt number: each start of
+-- Postgres since the task became ready skips a number. So the starts are recorded.
 CREATE TABLE ledger.starts (
     started_at timestamptz PRIMARY KEY
 );
 
--- Notes that this Postgres runs, and answers all starts that are known.
+-- Records the start of this Postgres and returns all known starts.
 CREATE FUNCTION ledger.note_start() RETURNS SETOF timestamptz
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp

@@ -1,6 +1,7 @@
--- Why: nothing is recorded before what its shard recorded last, so after the database's clock was set back by more than a
--- second a holder can give no time that is the clock's. Every append was refused until the clock had caught up. What the
--- holder's shards recorded last counts as a time too, for all of them: one batch has one time.
+-- Why: an event is never recorded before the last event of its shard, so after the database's clock
+-- was set back by more than a second a holder could not give a valid time, and every append was
+-- refused until the clock had caught up. The last recorded time of the holder's shards is therefore
+-- accepted too, for all of them, because a batch has one time.
 
 CREATE OR REPLACE FUNCTION ledger.fold(
     a_stream smallint,
@@ -46,7 +47,7 @@ BEGIN
         ORDER BY s.shard
         FOR NO KEY UPDATE;
     END IF;
-    -- The counts are asked for in this order, and so the shards are locked before a key is.
+    -- The counts are evaluated in this order, so the shards are locked before any key.
     WITH moving AS (
         UPDATE ledger.shards s
         SET watermark = h.new_mark,

@@ -1,2 +1,2 @@
--- Called by Store::check and by the migration.
+-- Selects the applied migrations. Run by Store::check and by migrate.
 SELECT number, checksum FROM store.migrations ORDER BY number

@@ -1,3 +1,4 @@
--- Called second in every step of the migration, by begin_alone, so that whatever is made belongs to the owner.
+-- Switches to the owner, so that everything that a migration creates belongs to it. Run second in
+-- every step of a migration, by begin_exclusive.
 SET LOCAL ROLE servo_owner;
 ALTER DEFAULT PRIVILEGES FOR ROLE servo_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;

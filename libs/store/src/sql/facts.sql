@@ -1,4 +1,5 @@
--- Called by Store::check.
+-- Selects the server's version, its connection limit and whether it is migrated. Run by
+-- Store::check.
 SELECT current_setting('server_version_num')::integer AS version,
     current_setting('server_version') AS version_name,
     current_setting('max_connections')::integer AS max_connections,

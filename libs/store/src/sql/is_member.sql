@@ -1,4 +1,5 @@
--- Called by the migration. A superuser counts as a member of everything, hence the look at the membership itself.
+-- Checks a role membership. Reads the membership itself, because a superuser counts as a member of
+-- every role. Run by migrate.
 SELECT EXISTS (
     SELECT FROM pg_auth_members m
     WHERE m.roleid = (SELECT oid FROM pg_roles WHERE rolname = $1)

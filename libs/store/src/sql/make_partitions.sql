@@ -1,2 +1,2 @@
--- Called by the migration.
+-- Creates the ledger's missing partitions. Run by migrate.
 SELECT ledger.make_partitions($1)

@@ -1,2 +1,2 @@
--- Called by the migration.
+-- Checks whether the table of migrations exists. Run by migrate.
 SELECT to_regclass('store.migrations') IS NOT NULL

@@ -1,5 +1,5 @@
--- Called by LedgerReader::read. No event after the position wanted was recorded before the time given, which
--- spares the query the partitions before it.
+-- Selects the events after a position. The time is a lower bound of their times, so that the query
+-- skips earlier partitions. Run by LedgerReader::read.
 SELECT position, event_id, type, version, tenant, workspace, recorded_at, source, idempotency_key,
     correlation_id, causation_id, payload
 FROM ledger.events

@@ -1,2 +1,2 @@
--- Called by Leases::release.
+-- Releases a shard. Run by Leases::release.
 SELECT ledger.release($1, $2, $3, $4)

@@ -1,2 +1,3 @@
--- Called first in every TenantTx, by TenantStore::begin. Local to the transaction, so a pooled session keeps nothing.
+-- Sets the tenant that row security admits, local to the transaction, so that a pooled session does
+-- not keep it. Run first in every TenantTx, by TenantStore::begin.
 SELECT set_config('servo.tenant', $1, true)

@@ -1,2 +1,2 @@
--- Called for every new connection, by Generations::greet.
+-- Selects the server's start time. Run on every new connection, by Generations::check_server.
 SELECT pg_postmaster_start_time()

@@ -1,4 +1,4 @@
--- Called by the migration: exactly what Stream::owner says, for the loop role of each owner.
+-- Makes ledger.lessees equal to Stream::owner, for the loop role of each owner. Run by migrate.
 WITH wanted AS (
     SELECT * FROM unnest($1::name[], $2::smallint[]) AS l (role, stream)
 ), gone AS (

@@ -1,4 +1,4 @@
--- Called by the migration: exactly what EventType::writers says, for both roles of each service.
+-- Makes ledger.writers equal to EventType::writers, for both roles of each service. Run by migrate.
 WITH wanted AS (
     SELECT * FROM unnest($1::name[], $2::smallint[], $3::smallint[], $4::text[], $5::boolean[])
         AS w (role, type, stream, source, one_tenant)

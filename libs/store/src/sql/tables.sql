@@ -1,4 +1,4 @@
--- Called by the migration.
+-- Selects the tables of our schemas with their row security. Run by migrate.
 SELECT n.nspname::text AS schema, c.relname::text AS name, c.relispartition AS is_partition,
     EXISTS (
         SELECT FROM pg_attribute a
