@@ -1,4 +1,4 @@
-//! Is the database there, new enough, migrated, and large enough for us?
+//! Readiness of the database: reachable, new enough, migrated and large enough.
 
 use std::pin::Pin;
 
@@ -7,10 +7,10 @@ use crate::error::StoreError;
 use crate::migrate::MIGRATIONS;
 use crate::store::Store;
 
-/// The oldest server whose row security, partitions and `FOR UPDATE` behave as we rely on.
+/// The oldest server version whose row security, partitions and `FOR UPDATE` behave as we rely on.
 const SERVER_VERSION_MIN: i32 = 150_000;
 
-/// What is missing, and what to do about it.
+/// The missing condition and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     #[error("Postgres at database.url cannot be reached: {0}")]
@@ -26,11 +26,11 @@ pub enum NotReady {
     )]
     NotMigrated { found: i32, needed: i32 },
     #[error(
-        "migration {0} ran with another text than this binary holds: deploy binaries of one build"
+        "migration {0} was applied with another text than this binary contains: deploy binaries of one build"
     )]
     OtherHistory(String),
     #[error(
-        "database.fleet_connections is {fleet}, above what Postgres has to give ({max} connections, \
+        "database.fleet_connections is {fleet}, more than Postgres allows ({max} connections, \
          {CONNECTIONS_RESERVED} of them reserved): lower the pools or raise max_connections"
     )]
     FleetTooLarge { fleet: u32, max: u32 },
@@ -42,7 +42,7 @@ pub enum NotReady {
 }
 
 #[derive(sqlx::FromRow)]
-struct Facts {
+struct ServerFacts {
     version: i32,
     version_name: String,
     max_connections: i32,
@@ -50,7 +50,7 @@ struct Facts {
 }
 
 impl Store {
-    /// [`Store::check`] as something to be asked again and again.
+    /// Returns [`Store::check`] as a closure that can be called repeatedly.
     pub fn readiness(
         &self,
     ) -> impl FnMut() -> Pin<Box<dyn Future<Output = Result<(), NotReady>> + Send>> + Send + use<>
@@ -62,9 +62,10 @@ impl Store {
         }
     }
 
-    /// Whether this service can work on this database; if not, why not and what to do.
+    /// Checks whether this service can use this database. The error names the reason and the
+    /// remedy.
     pub async fn check(&self) -> Result<(), NotReady> {
-        let facts = self.facts().await.map_err(not_reached)?;
+        let facts = self.server_facts().await.map_err(not_ready)?;
         if facts.version < SERVER_VERSION_MIN {
             return Err(NotReady::TooOld {
                 found: facts.version_name,
@@ -75,7 +76,7 @@ impl Store {
         if !facts.has_migrations {
             return Err(NotReady::NotMigrated { found: 0, needed });
         }
-        let applied = self.applied().await.map_err(not_reached)?;
+        let applied = self.applied().await.map_err(not_ready)?;
         check_history(&applied, needed)
     }
 
@@ -91,7 +92,7 @@ impl Store {
         Ok(())
     }
 
-    async fn facts(&self) -> Result<Facts, StoreError> {
+    async fn server_facts(&self) -> Result<ServerFacts, StoreError> {
         let mut tx = self.loops().begin().await?;
         tx.one(sqlx::query(include_str!("sql/facts.sql"))).await
     }
@@ -102,7 +103,7 @@ impl Store {
     }
 }
 
-fn not_reached(error: StoreError) -> NotReady {
+fn not_ready(error: StoreError) -> NotReady {
     match error {
         StoreError::Refused(why) => NotReady::LoginRefused(why),
         StoreError::Unavailable(why) => NotReady::Unreachable(why),
@@ -110,7 +111,8 @@ fn not_reached(error: StoreError) -> NotReady {
     }
 }
 
-/// A newer schema is fine: migrations only add until every binary of the older version is gone.
+/// A newer schema is accepted, because migrations only add until no binary of the older version
+/// runs.
 fn check_history(applied: &[(i32, Vec<u8>)], needed: i32) -> Result<(), NotReady> {
     let found = applied.last().map_or(0, |(number, _)| *number);
     if found < needed {

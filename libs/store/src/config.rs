@@ -1,4 +1,4 @@
-//! How a service reaches Postgres, and what of it it may use.
+//! How a service connects to Postgres, and how many connections it may use.
 
 use std::time::Duration;
 
@@ -10,30 +10,32 @@ use sqlx::postgres::PgConnectOptions;
 
 use crate::ownership::Role;
 
-/// Connections that stay free for administrators, backups and the migration.
+/// Connections reserved for administrators, backups and the migration.
 pub(crate) const CONNECTIONS_RESERVED: u32 = 10;
 
 /// The `[database]` section of a service.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatabaseConfig {
-    /// `postgres://host:port/database`, with `?sslmode=…` if wanted. The user is the service's own role.
+    /// `postgres://host:port/database`, optionally with `?sslmode=…`. The user is the service's own
+    /// role.
     #[serde(deserialize_with = "checked_url")]
     pub url: String,
     /// The password of both of the service's roles.
     pub password: SecretString,
     /// Connections for request handlers.
-    #[serde(default = "four")]
+    #[serde(default = "default_pool_connections")]
     pub requests_connections: u32,
     /// Connections for loops and shared commits.
-    #[serde(default = "four")]
+    #[serde(default = "default_pool_connections")]
     pub loops_connections: u32,
-    /// What all instances of all services that share this Postgres may open together. No process can count the
-    /// others' pools, so whoever deploys them states the sum here and every service checks it at start.
-    #[serde(default = "eighty")]
+    /// The connection limit of all instances of all services that share this Postgres. No process
+    /// can count the others' pools, so the operator states the sum here and every service checks it
+    /// at startup.
+    #[serde(default = "default_fleet_connections")]
     pub fleet_connections: u32,
-    /// How long a caller waits for a connection before it is told that the store is unavailable.
-    #[serde(default = "two_thousand")]
+    /// How long a caller waits for a connection before the store counts as unavailable.
+    #[serde(default = "default_acquire_timeout_ms")]
     pub acquire_timeout_ms: u64,
 }
 
@@ -45,19 +47,19 @@ pub struct BadConfig {
 }
 
 impl DatabaseConfig {
-    /// With every pool at its default.
+    /// A configuration with default pool sizes.
     pub fn new(url: impl Into<String>, password: impl Into<SecretString>) -> Self {
         DatabaseConfig {
             url: url.into(),
             password: password.into(),
-            requests_connections: four(),
-            loops_connections: four(),
-            fleet_connections: eighty(),
-            acquire_timeout_ms: two_thousand(),
+            requests_connections: default_pool_connections(),
+            loops_connections: default_pool_connections(),
+            fleet_connections: default_fleet_connections(),
+            acquire_timeout_ms: default_acquire_timeout_ms(),
         }
     }
 
-    /// What this process opens at most.
+    /// The maximum number of connections of this process.
     pub fn connections(&self) -> u32 {
         self.requests_connections + self.loops_connections
     }
@@ -66,7 +68,7 @@ impl DatabaseConfig {
         Duration::from_millis(self.acquire_timeout_ms)
     }
 
-    /// Says what is wrong before anything is opened.
+    /// Checks the settings before any connection is opened.
     pub(crate) fn validate(&self, service: Service) -> Result<(), BadConfig> {
         let bad = |key, fault: &str| {
             Err(BadConfig {
@@ -77,7 +79,7 @@ impl DatabaseConfig {
         if !service.has_store() {
             return bad(
                 "url",
-                "the console keeps no rows and has no role to connect with; remove the section",
+                "the console stores no rows and has no database role; remove the section",
             );
         }
         parse_url(&self.url)?;
@@ -102,7 +104,7 @@ impl DatabaseConfig {
         if self.acquire_timeout_ms == 0 {
             return bad(
                 "acquire_timeout_ms",
-                "is 0; no connection could ever be taken",
+                "is 0; no connection could ever be acquired",
             );
         }
         Ok(())
@@ -142,7 +144,7 @@ fn parse_url(url: &str) -> Result<PgConnectOptions, BadConfig> {
     }
 }
 
-/// A wrong URL is found together with all other faults of the configuration, before anything is opened.
+/// Reports a wrong URL together with all other faults of the configuration.
 fn checked_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let url = String::deserialize(deserializer)?;
     match parse_url(&url) {
@@ -151,15 +153,15 @@ fn checked_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::
     }
 }
 
-fn four() -> u32 {
+fn default_pool_connections() -> u32 {
     4
 }
 
-fn eighty() -> u32 {
+fn default_fleet_connections() -> u32 {
     80
 }
 
-fn two_thousand() -> u64 {
+fn default_acquire_timeout_ms() -> u64 {
     2_000
 }
 
@@ -169,17 +171,20 @@ mod tests {
 
     fn check(url: &str, fault: &str) {
         let config = DatabaseConfig::new(url, "secret");
-        let told = config
+        let outcome = config
             .validate(Service::Planner)
             .map_err(|bad| bad.to_string());
-        match told {
+        match outcome {
             Ok(()) => assert_eq!(fault, "", "{url} was accepted"),
-            Err(told) => assert!(!fault.is_empty() && told.contains(fault), "{url}: {told}"),
+            Err(message) => assert!(
+                !fault.is_empty() && message.contains(fault),
+                "{url}: {message}"
+            ),
         }
     }
 
     #[test]
-    fn urls_are_judged_before_anything_is_opened() {
+    fn urls_are_validated_before_connecting() {
         check("postgres://127.0.0.1:5432/servo", "");
         check("postgresql://db.internal/servo?sslmode=verify-full", "");
         check(
@@ -193,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_have_a_floor() {
+    fn pool_sizes_have_a_minimum() {
         let mut config = DatabaseConfig::new("postgres://127.0.0.1/servo", "secret");
         config.loops_connections = 1;
         assert_eq!(

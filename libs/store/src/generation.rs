@@ -1,7 +1,8 @@
-//! Notices that Postgres is not the one it was, so that nobody goes on with what they remember of it.
+//! Detects that Postgres restarted or a connection was lost, so that cached state is discarded.
 //!
-//! A crash may take back what was committed asynchronously, and a broken connection leaves open what became of
-//! a transaction. Whoever caches rows or leases watches the generation and forgets everything when it changes.
+//! A crash may undo asynchronous commits, and a broken connection leaves the outcome of a
+//! transaction unknown. Code that caches rows or leases watches the generation and discards its
+//! cache when it changes.
 
 use std::sync::Mutex;
 
@@ -10,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::time::Timestamp;
 
-/// Changes whenever a connection was lost or another Postgres answered.
+/// Changes whenever a connection is lost or Postgres has restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Generation(u64);
 
@@ -36,24 +37,27 @@ impl Generations {
         self.current.subscribe()
     }
 
-    /// Begins a new generation if this error says that a connection was lost.
-    pub(crate) fn note(&self, error: &sqlx::Error) {
+    /// Begins a new generation if the error means that a connection was lost.
+    pub(crate) fn observe(&self, error: &sqlx::Error) {
         if crate::error::connection_is_lost(error) {
             self.next();
         }
     }
 
-    /// Asks a new connection which Postgres it reached.
-    pub(crate) async fn greet(&self, connection: &mut PgConnection) -> Result<(), sqlx::Error> {
+    /// Checks on a new connection whether Postgres has restarted.
+    pub(crate) async fn check_server(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<(), sqlx::Error> {
         let started_at: Timestamp = sqlx::query_scalar(include_str!("sql/started_at.sql"))
             .fetch_one(connection)
             .await?;
-        let before = self
+        let previous = self
             .started_at
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
             .replace(started_at);
-        if before.is_some_and(|before| before != started_at) {
+        if previous.is_some_and(|previous| previous != started_at) {
             self.next();
         }
         Ok(())

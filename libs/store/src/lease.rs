@@ -1,4 +1,5 @@
-//! Leases on shards: database time, epochs that only rise, and a fence (see [`FencedTx`](crate::FencedTx)).
+//! Leases on shards: database time, epochs that only increase, and a fence (see
+//! [`FencedTx`](crate::FencedTx)).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,18 +13,19 @@ use crate::ownership::timeouts::IDLE_IN_TRANSACTION_MAX;
 use crate::store::{LoopStore, Store};
 use crate::tx::LoopTx;
 
-/// How long a lease lives without renewal. Renew at a third of it.
+/// The lifetime of a lease without renewal. Renew it at a third of this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseTtl(Duration);
 
 impl LeaseTtl {
-    /// Above every role's timeouts, so that the transaction of a stopped holder dies before its lease does.
+    /// Longer than every role's timeouts, so that the transaction of a stopped holder ends before
+    /// its lease does.
     pub const MIN: Duration = Duration::from_secs(3);
 
     pub fn new(ttl: Duration) -> Result<LeaseTtl, BadConfig> {
         if ttl < Self::MIN {
             let fault = format!(
-                "is {ttl:?}, but the transaction of a stopped holder may live nearly {0:?}; set {0:?} or more",
+                "is {ttl:?}, but the transaction of a stopped holder may stay open for almost {0:?}; set {0:?} or more",
                 Self::MIN
             );
             return Err(BadConfig {
@@ -41,12 +43,12 @@ impl LeaseTtl {
 
 const _: () = assert!(IDLE_IN_TRANSACTION_MAX.as_millis() < LeaseTtl::MIN.as_millis());
 
-/// How long an acquisition or renewal waits for one shard whose row an appender holds just now.
-const ROW_WAIT: &str = "200ms";
-/// How many such shards one acquisition waits for; the next one looks at the rest.
-const ROW_WAITS_MAX: usize = 4;
+/// How long an acquisition or renewal waits for a shard whose row an appender has locked.
+const ROW_LOCK_TIMEOUT: &str = "200ms";
+/// How many locked shards one acquisition waits for; the next acquisition tries the rest.
+const LOCKED_ROWS_MAX: usize = 4;
 
-/// One shard, held. Worth nothing once the epoch has moved on: only the fence decides.
+/// The lease on one shard. It may be outdated; only the fence decides.
 #[derive(Debug, Clone)]
 pub struct Lease {
     pub(crate) stream: Stream,
@@ -71,30 +73,31 @@ impl Lease {
         self.epoch
     }
 
-    /// The process that holds it.
+    /// The process that holds the lease.
     pub fn holder(&self) -> &str {
         &self.holder
     }
 
-    /// How far the shard was folded when it was acquired.
+    /// How far the shard was folded when the lease was acquired.
     pub fn watermark(&self) -> i64 {
         self.watermark
     }
 
-    /// Unless somebody released it, the database counts it as held at least until this instant of the local clock.
+    /// The database counts the lease as held at least until this instant of the local clock, unless
+    /// it is released.
     pub fn expires(&self) -> Instant {
         self.expires
     }
 }
 
-/// What became of leases that were to be renewed.
+/// The result of a renewal.
 #[derive(Debug, Default)]
 pub struct Renewed {
     pub held: Vec<Lease>,
     pub lost: Vec<Lease>,
 }
 
-/// Who holds a shard, for passing a call on to it.
+/// The holder of a shard, for forwarding calls to it.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Holder {
     pub shard: i16,
@@ -103,7 +106,7 @@ pub struct Holder {
     pub epoch: i64,
 }
 
-/// One process' claim on shards of one stream.
+/// Leases of one process on the shards of one stream.
 #[derive(Debug, Clone)]
 pub struct Leases {
     loops: LoopStore,
@@ -114,7 +117,7 @@ pub struct Leases {
 }
 
 impl Leases {
-    /// `holder` is unique per process start, `address` is where others reach it.
+    /// `holder` is unique per process start; `address` is where other instances reach this one.
     pub fn new(
         store: &Store,
         stream: Stream,
@@ -131,33 +134,35 @@ impl Leases {
         }
     }
 
-    /// Takes up to `at_most` of `shards` that are free or whose lease ran out.
+    /// Acquires up to `at_most` of `shards` that are free or whose lease has expired.
     pub async fn acquire(&self, shards: &[i16], at_most: usize) -> Result<Vec<Lease>, StoreError> {
         if shards.is_empty() || at_most == 0 {
             return Ok(Vec::new());
         }
         let tx = self.loops.begin().await?;
-        let mut taken = self.acquire_in(tx, shards, at_most, Rows::PassOver).await?;
-        if taken.len() < at_most {
-            self.acquire_locked(shards, at_most, &mut taken).await?;
+        let mut acquired = self
+            .acquire_in(tx, shards, at_most, LockedRows::Skip)
+            .await?;
+        if acquired.len() < at_most {
+            self.acquire_locked(shards, at_most, &mut acquired).await?;
         }
-        Ok(taken)
+        Ok(acquired)
     }
 
-    /// Prolongs these leases, and says which of them are lost.
+    /// Extends these leases and returns which of them are lost.
     pub async fn renew(&self, leases: Vec<Lease>) -> Result<Renewed, StoreError> {
         let mut renewed = Renewed::default();
         let tx = self.loops.begin().await?;
-        let passed_over = self
-            .renew_in(tx, leases, Rows::PassOver, &mut renewed.held)
+        let skipped = self
+            .renew_in(tx, leases, LockedRows::Skip, &mut renewed.held)
             .await?;
-        if !passed_over.is_empty() {
-            self.renew_locked(passed_over, &mut renewed).await?;
+        if !skipped.is_empty() {
+            self.renew_locked(skipped, &mut renewed).await?;
         }
         Ok(renewed)
     }
 
-    /// Gives a shard back at once. Lost or not, it is no longer ours afterwards.
+    /// Releases a shard immediately. A lease that is already lost is not an error.
     pub async fn release(&self, lease: Lease) -> Result<(), StoreError> {
         let mut tx = self.loops.begin().await?;
         let release = sqlx::query(include_str!("sql/release.sql"))
@@ -180,7 +185,7 @@ impl Leases {
         Ok(usize::try_from(count).unwrap_or(1).max(1))
     }
 
-    /// Removes this instance, so that the others take over its share at once.
+    /// Removes this instance, so that the others take over its share immediately.
     pub(crate) async fn forget_instance(&self) -> Result<(), StoreError> {
         let forget = sqlx::query(include_str!("sql/forget_instance.sql"))
             .bind(self.stream.code())
@@ -197,26 +202,27 @@ impl Leases {
         self.ttl
     }
 
-    /// Waits a moment for each shard that is free but locked, one transaction each: an appender under load
-    /// always holds the row, and a queue gets its turn where passing over never would.
+    /// Waits briefly for each shard that is free but locked, in a transaction of its own: an
+    /// appender under load holds the row almost always, so skipping locked rows would never
+    /// succeed, but waiting in the lock queue does.
     async fn acquire_locked(
         &self,
         shards: &[i16],
         at_most: usize,
-        taken: &mut Vec<Lease>,
+        acquired: &mut Vec<Lease>,
     ) -> Result<(), StoreError> {
         for shard in self
             .free_among(shards)
             .await?
             .into_iter()
-            .take(ROW_WAITS_MAX)
+            .take(LOCKED_ROWS_MAX)
         {
-            if taken.len() == at_most {
+            if acquired.len() == at_most {
                 break;
             }
             let tx = self.begin_waiting().await?;
-            match self.acquire_in(tx, &[shard], 1, Rows::WaitFor).await {
-                Ok(lease) => taken.extend(lease),
+            match self.acquire_in(tx, &[shard], 1, LockedRows::Wait).await {
+                Ok(lease) => acquired.extend(lease),
                 Err(StoreError::Raced(_)) => {}
                 Err(error) => return Err(error),
             }
@@ -229,7 +235,7 @@ impl Leases {
         mut tx: LoopTx,
         shards: &[i16],
         at_most: usize,
-        locked: Rows,
+        locked: LockedRows,
     ) -> Result<Vec<Lease>, StoreError> {
         let expires = Instant::now() + self.ttl;
         let generation = self.loops.pool.generations.current();
@@ -240,7 +246,7 @@ impl Leases {
             .bind(&*self.address)
             .bind(self.ttl)
             .bind(i32::try_from(at_most).unwrap_or(i32::MAX))
-            .bind(locked == Rows::WaitFor);
+            .bind(locked == LockedRows::Wait);
         let rows: Vec<(i16, i64, i64)> = tx.all(acquire).await?;
         tx.commit().await?;
         let lease = |(shard, epoch, watermark)| Lease {
@@ -263,7 +269,7 @@ impl Leases {
         Ok(rows.into_iter().map(|(shard,)| shard).collect())
     }
 
-    /// What stays locked is not prolonged, but not lost before it runs out either.
+    /// Leases whose rows stay locked are not extended, but count as held until they expire.
     async fn renew_locked(
         &self,
         leases: Vec<Lease>,
@@ -271,7 +277,7 @@ impl Leases {
     ) -> Result<(), StoreError> {
         let tx = self.begin_waiting().await?;
         match self
-            .renew_in(tx, leases.clone(), Rows::WaitFor, &mut renewed.held)
+            .renew_in(tx, leases.clone(), LockedRows::Wait, &mut renewed.held)
             .await
         {
             Ok(lost) => renewed.lost = lost,
@@ -288,12 +294,12 @@ impl Leases {
         Ok(())
     }
 
-    /// Adds what was prolonged to `held` and answers the rest.
+    /// Adds the extended leases to `held` and returns the others.
     async fn renew_in(
         &self,
         mut tx: LoopTx,
         leases: Vec<Lease>,
-        locked: Rows,
+        locked: LockedRows,
         held: &mut Vec<Lease>,
     ) -> Result<Vec<Lease>, StoreError> {
         let expires = Instant::now() + self.ttl;
@@ -303,37 +309,34 @@ impl Leases {
             .bind(leases.iter().map(|lease| lease.epoch).collect::<Vec<_>>())
             .bind(&*self.holder)
             .bind(self.ttl)
-            .bind(locked == Rows::WaitFor);
-        let answered: Vec<(i16,)> = tx.all(renew).await?;
+            .bind(locked == LockedRows::Wait);
+        let extended_shards: Vec<(i16,)> = tx.all(renew).await?;
         tx.commit().await?;
-        let (prolonged, rest): (Vec<_>, Vec<_>) = leases
+        let (extended, rest): (Vec<_>, Vec<_>) = leases
             .into_iter()
-            .partition(|lease| answered.contains(&(lease.shard,)));
-        held.extend(
-            prolonged
-                .into_iter()
-                .map(|lease| Lease { expires, ..lease }),
-        );
+            .partition(|lease| extended_shards.contains(&(lease.shard,)));
+        held.extend(extended.into_iter().map(|lease| Lease { expires, ..lease }));
         Ok(rest)
     }
 
     async fn begin_waiting(&self) -> Result<LoopTx, StoreError> {
         let mut tx = self.loops.begin().await?;
-        tx.execute(sqlx::query(include_str!("sql/set_lock_timeout.sql")).bind(ROW_WAIT))
+        tx.execute(sqlx::query(include_str!("sql/set_lock_timeout.sql")).bind(ROW_LOCK_TIMEOUT))
             .await?;
         Ok(tx)
     }
 }
 
-/// What to do about rows that somebody has locked.
+/// How to treat locked rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Rows {
-    PassOver,
-    WaitFor,
+enum LockedRows {
+    Skip,
+    Wait,
 }
 
 impl LoopStore {
-    /// Who holds which shard of `stream` just now; shards without a living lease are left out.
+    /// Returns the current holder of each shard of `stream`; shards without a valid lease are
+    /// omitted.
     pub async fn holders(&self, stream: Stream) -> Result<Vec<Holder>, StoreError> {
         self.all(sqlx::query(include_str!("sql/holders.sql")).bind(stream.code()))
             .await

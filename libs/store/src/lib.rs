@@ -1,12 +1,14 @@
 //! Postgres: migrations, roles and row security, tenant-scoped transactions, ledger, leases.
 //!
-//! Start reading at [`Store`]. A request handler gets a [`TenantTx`], which sees one tenant's rows; a loop gets a
-//! [`LoopTx`], or a [`FencedTx`] when what it writes is only right while it holds a shard. Events enter through
-//! [`Ledger`], whose callers share commits, and leave through [`LedgerReader`], which notices a hole.
-//! Who may touch what stands in [`ownership`]; [`migrate`] turns it into grants and policies.
+//! Start reading at [`Store`]. A request handler gets a [`TenantTx`], which sees one tenant's rows;
+//! a loop gets a [`LoopTx`], or a [`FencedTx`] when its writes are only valid while it holds a
+//! shard. Events are appended through [`Ledger`], whose callers share commits, and read through
+//! [`LedgerReader`], which detects gaps. [`ownership`] lists the access rights; [`migrate`] turns
+//! them into grants and policies.
 //!
-//! **Stays absent:** a `Store` trait and an in-memory store (SQL is proven on a real Postgres), statements outside
-//! a transaction for request handlers, and any knowledge of what the tables of the services mean.
+//! **Stays absent:** a `Store` trait and an in-memory store (SQL is tested on a real Postgres),
+//! statements outside a transaction for request handlers, and any knowledge of the meaning of the
+//! services' tables.
 
 mod check;
 mod config;
@@ -38,5 +40,5 @@ pub use store::{LoopStore, Store, TenantStore};
 pub use time::Timestamp;
 pub use tx::{FencedTx, FromAnyRow, LoopTx, TenantTx, Tx};
 
-/// What statements are written with; services name no driver of their own.
+/// The query builder; services do not depend on a driver of their own.
 pub use sqlx::{self, query};

@@ -1,4 +1,4 @@
-//! The door to Postgres: two pools, one per role of the service, and what may be done with each.
+//! The connection to Postgres: two pools, one per role of the service, and the operations of each.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::ledger::{Ledger, LedgerReader};
 use crate::ownership::Role;
 use crate::tx::{FencedTx, FromAnyRow, LoopTx, TenantTx, Tx};
 
-/// A service's rows, reached by its two roles. Cheap to clone.
+/// Access to a service's rows with its two roles. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
     service: Service,
@@ -27,8 +27,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Judges the configuration and opens nothing yet: connections are made when first needed, so a service can
-    /// start before its database and say what is missing ([`Store::check`]). Needs a Tokio runtime.
+    /// Validates the configuration but opens no connection: connections are opened when first
+    /// needed, so a service can start before its database and report what is missing
+    /// ([`Store::check`]). Needs a Tokio runtime.
     pub fn connect(service: Service, config: &DatabaseConfig) -> Result<Store, BadConfig> {
         config.validate(service)?;
         let generations = Arc::new(Generations::new());
@@ -63,7 +64,7 @@ impl Store {
         &self.loops
     }
 
-    /// Appends that share commits.
+    /// For appends that share commits.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
@@ -76,12 +77,12 @@ impl Store {
         self.loops.pool.generations.current()
     }
 
-    /// Tells whenever cached rows and leases must be forgotten.
+    /// Changes whenever cached rows and leases must be discarded.
     pub fn generations(&self) -> watch::Receiver<Generation> {
         self.loops.pool.generations.watch()
     }
 
-    /// Closes both pools; what is under way ends first.
+    /// Closes both pools after their open transactions end.
     pub async fn close(&self) {
         self.requests.pool.inner.close().await;
         self.loops.pool.inner.close().await;
@@ -92,7 +93,8 @@ impl Store {
     }
 }
 
-/// Opens transactions for request handlers, and nothing else: without a tenant there are no rows.
+/// Opens transactions for request handlers and does nothing else, because without a tenant there
+/// are no rows.
 #[derive(Debug, Clone)]
 pub struct TenantStore {
     pool: Pool,
@@ -118,7 +120,7 @@ impl LoopStore {
         Ok(LoopTx(self.pool.begin().await?))
     }
 
-    /// A statement that is a transaction by itself: half the round trips of one in a transaction.
+    /// Runs a statement as its own transaction, which needs half the round trips.
     pub async fn execute<'q>(
         &self,
         query: impl Execute<'q, Postgres> + 'q,
@@ -126,33 +128,33 @@ impl LoopStore {
         let mut connection = self.pool.acquire().await?;
         let done = connection.execute(query).await;
         Ok(done
-            .inspect_err(|error| self.pool.generations.note(error))?
+            .inspect_err(|error| self.pool.generations.observe(error))?
             .rows_affected())
     }
 
-    /// Like [`LoopStore::execute`], with every row of the answer.
+    /// Like [`LoopStore::execute`], returning every row.
     pub async fn all<'q, T: FromAnyRow>(
         &self,
         query: impl Execute<'q, Postgres> + 'q,
     ) -> Result<Vec<T>, StoreError> {
         let mut connection = self.pool.acquire().await?;
         let rows = connection.fetch_all(query).await;
-        let rows = rows.inspect_err(|error| self.pool.generations.note(error))?;
+        let rows = rows.inspect_err(|error| self.pool.generations.observe(error))?;
         rows.iter().map(|row| Ok(T::from_row(row)?)).collect()
     }
 
-    /// Whether a lease was acquired over connections that are still the ones in use.
+    /// Whether no connection was lost since the lease was acquired.
     pub fn is_current(&self, lease: &Lease) -> bool {
         lease.generation == self.pool.generations.current()
     }
 
-    /// A transaction whose first statement proves that the lease is held and moves the shard's watermark from
-    /// `from` to `to`. Until it ends nobody else can take the shard.
+    /// Begins a transaction whose first statement verifies the lease and moves the shard's
+    /// watermark from `from` to `to`. Until it ends, no other instance can acquire the shard.
     pub async fn fence(&self, lease: &Lease, from: i64, to: i64) -> Result<FencedTx, StoreError> {
         let tx = self.pool.begin().await?;
         if !self.is_current(lease) {
             return Err(StoreError::LeaseLost(format!(
-                "the lease on {} shard {} was acquired over a connection that is gone",
+                "the lease on {} shard {} was acquired over a connection that was lost",
                 lease.stream.name(),
                 lease.shard
             )));
@@ -161,7 +163,7 @@ impl LoopStore {
     }
 }
 
-/// A pool that notices when Postgres went away.
+/// A pool that detects lost connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Pool {
     pub(crate) inner: PgPool,
@@ -175,15 +177,16 @@ impl Pool {
         size: u32,
         generations: &Arc<Generations>,
     ) -> Result<Pool, BadConfig> {
-        let greeted = generations.clone();
+        let checked = generations.clone();
         let options = PgPoolOptions::new()
             .max_connections(size)
             .acquire_timeout(config.acquire_timeout())
-            // `begin` finds a dead connection by using it, which spares every transaction a round trip.
+            // `begin` detects a dead connection by using it, which saves every transaction a round
+            // trip.
             .test_before_acquire(false)
             .after_connect(move |connection, _| {
-                let greeted = greeted.clone();
-                Box::pin(async move { greeted.greet(connection).await })
+                let checked = checked.clone();
+                Box::pin(async move { checked.check_server(connection).await })
             });
         let inner = options.connect_lazy_with(config.options(role)?);
         Ok(Pool {
@@ -194,21 +197,21 @@ impl Pool {
 
     pub(crate) async fn acquire(&self) -> Result<PoolConnection<Postgres>, StoreError> {
         let connection = self.inner.acquire().await;
-        Ok(connection.inspect_err(|error| self.generations.note(error))?)
+        Ok(connection.inspect_err(|error| self.generations.observe(error))?)
     }
 
-    /// Begins on a living connection: after a restart of Postgres every pooled one is dead once.
+    /// Begins on a live connection: after a restart of Postgres every pooled connection fails once.
     pub(crate) async fn begin(&self) -> Result<Tx, StoreError> {
-        let mut dead_left = self.inner.options().get_max_connections();
+        let mut dead_connections_left = self.inner.options().get_max_connections();
         loop {
             match self.inner.begin().await {
                 Ok(transaction) => return Ok(Tx::new(transaction, self.generations.clone())),
                 Err(error) => {
-                    self.generations.note(&error);
-                    if dead_left == 0 || !crate::error::connection_is_lost(&error) {
+                    self.generations.observe(&error);
+                    if dead_connections_left == 0 || !crate::error::connection_is_lost(&error) {
                         return Err(error.into());
                     }
-                    dead_left -= 1;
+                    dead_connections_left -= 1;
                 }
             }
         }

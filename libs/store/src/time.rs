@@ -1,4 +1,4 @@
-//! Instants as Postgres keeps them: microseconds, stamped by the database.
+//! Timestamps in Postgres' resolution of microseconds, assigned by the database.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueFormat, PgValueRef};
 use sqlx::{Decode, Encode, Postgres, Type};
 
-/// 2000-01-01T00:00:00Z, where Postgres counts from, in microseconds since 1970.
+/// 2000-01-01T00:00:00Z, the epoch of Postgres, in microseconds since 1970.
 const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
 
 /// A `timestamptz`: microseconds since 1970-01-01T00:00:00Z.

@@ -1,4 +1,4 @@
-//! Transactions as types: what one may write is said by how one came by it.
+//! Transactions as types: the type determines what a transaction may write.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use crate::ledger::{AppendError, Appended, NewEvent, append_validated, validate}
 
 /// An open transaction. Dropped without [`commit`](TenantTx::commit) it is rolled back.
 ///
-/// Every statement passes through here, so that a failed one cannot be committed over (Postgres answers such a
-/// COMMIT with a silent rollback) and a lost connection is noticed.
+/// Every statement passes through here, so that a transaction with a failed statement cannot be
+/// committed (Postgres would answer such a COMMIT with a silent rollback) and a lost connection is
+/// detected.
 #[derive(Debug)]
 pub struct Tx {
     transaction: Transaction<'static, Postgres>,
@@ -34,36 +35,36 @@ impl Tx {
         }
     }
 
-    /// Runs a statement and answers how many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     pub async fn execute<'q>(
         &mut self,
         query: impl Execute<'q, Postgres> + 'q,
     ) -> Result<u64, StoreError> {
         let done = self.transaction.execute(query).await;
-        Ok(self.noted(done)?.rows_affected())
+        Ok(self.observed(done)?.rows_affected())
     }
 
-    /// Every row of the answer.
+    /// Returns every row.
     pub async fn all<'q, T: FromAnyRow>(
         &mut self,
         query: impl Execute<'q, Postgres> + 'q,
     ) -> Result<Vec<T>, StoreError> {
         let rows = self.transaction.fetch_all(query).await;
-        let rows = self.noted(rows)?;
+        let rows = self.observed(rows)?;
         rows.iter().map(|row| Ok(T::from_row(row)?)).collect()
     }
 
-    /// The first row of the answer, if there is one.
+    /// Returns the first row, if there is one.
     pub async fn optional<'q, T: FromAnyRow>(
         &mut self,
         query: impl Execute<'q, Postgres> + 'q,
     ) -> Result<Option<T>, StoreError> {
         let row = self.transaction.fetch_optional(query).await;
-        let row = self.noted(row)?;
+        let row = self.observed(row)?;
         row.map(|row| Ok(T::from_row(&row)?)).transpose()
     }
 
-    /// The first row of an answer that always has one.
+    /// Returns the first row of a query that always has one.
     pub async fn one<'q, T: FromAnyRow>(
         &mut self,
         query: impl Execute<'q, Postgres> + 'q,
@@ -73,8 +74,8 @@ impl Tx {
             .ok_or(StoreError::Database(sqlx::Error::RowNotFound))
     }
 
-    /// Appends events together with this transaction's rows. Once per transaction, or two transactions may wait
-    /// for each other; the shards stay locked until it ends, so do it last.
+    /// Appends events in this transaction. Call it once per transaction, otherwise two transactions
+    /// may deadlock; and call it last, because the shards stay locked until the transaction ends.
     pub async fn append(&mut self, events: &[NewEvent]) -> Result<Vec<Appended>, AppendError> {
         validate(events)?;
         if events.is_empty() {
@@ -82,7 +83,7 @@ impl Tx {
         }
         let batch: Vec<&NewEvent> = events.iter().collect();
         let answers = append_validated(&mut self.transaction, &batch).await;
-        Ok(self.noted(answers)?)
+        Ok(self.observed(answers)?)
     }
 
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
@@ -91,26 +92,26 @@ impl Tx {
         }
         let generations = self.generations;
         self.transaction.commit().await.map_err(|error| {
-            generations.note(&error);
+            generations.observe(&error);
             error.into()
         })
     }
 
-    fn noted<T>(&mut self, done: Result<T, sqlx::Error>) -> Result<T, StoreError> {
+    fn observed<T>(&mut self, done: Result<T, sqlx::Error>) -> Result<T, StoreError> {
         done.map_err(|error| {
             self.failed = true;
-            self.generations.note(&error);
+            self.generations.observe(&error);
             error.into()
         })
     }
 }
 
-/// What a row can be read as: tuples and `#[derive(sqlx::FromRow)]`.
+/// The types that a row can be read as: tuples and `#[derive(sqlx::FromRow)]`.
 pub trait FromAnyRow: for<'r> FromRow<'r, PgRow> {}
 
 impl<T> FromAnyRow for T where T: for<'r> FromRow<'r, PgRow> {}
 
-macro_rules! kind_of_tx {
+macro_rules! transaction_type {
     ($name:ident) => {
         impl Deref for $name {
             type Target = Tx;
@@ -127,7 +128,7 @@ macro_rules! kind_of_tx {
         }
 
         impl $name {
-            /// Makes all of it durable, or none.
+            /// Commits all changes, or none.
             pub async fn commit(self) -> Result<(), StoreError> {
                 self.0.commit().await
             }
@@ -143,13 +144,14 @@ pub struct TenantTx(pub(crate) Tx);
 #[derive(Debug)]
 pub struct LoopTx(pub(crate) Tx);
 
-/// A loop's transaction that began by proving its lease. Get one from [`LoopStore::fence`](crate::LoopStore::fence).
+/// A loop's transaction that began by verifying its lease, see
+/// [`LoopStore::fence`](crate::LoopStore::fence).
 #[derive(Debug)]
 pub struct FencedTx(Tx, Fence);
 
-kind_of_tx!(TenantTx);
-kind_of_tx!(LoopTx);
-kind_of_tx!(FencedTx);
+transaction_type!(TenantTx);
+transaction_type!(LoopTx);
+transaction_type!(FencedTx);
 
 #[derive(Debug)]
 struct Fence {
@@ -177,7 +179,7 @@ impl FencedTx {
         Ok(fenced)
     }
 
-    /// Moves the watermark on, for what was appended and folded within this transaction.
+    /// Moves the watermark over events that were appended and folded in this transaction.
     pub async fn advance(&mut self, to: i64) -> Result<(), StoreError> {
         let Fence {
             lease, watermark, ..
@@ -195,8 +197,8 @@ impl FencedTx {
         Ok(())
     }
 
-    /// The last position of the shard when the fence was passed. It cannot move until this transaction ends,
-    /// unless this transaction appends.
+    /// The last position of the shard when the fence was passed. It cannot change until this
+    /// transaction ends, unless this transaction appends.
     pub fn head(&self) -> i64 {
         self.1.head
     }

@@ -1,4 +1,4 @@
-//! The one statement that appends.
+//! The statement that appends.
 
 use servo_model::Stream;
 use sqlx::postgres::PgArguments;
@@ -13,8 +13,8 @@ const NEW: i16 = 1;
 const DUPLICATE: i16 = 2;
 const CONFLICT: i16 = 3;
 
-/// One answer per event, in the order given. The events are valid and at least one. Runs in the connection's
-/// transaction, or as one by itself.
+/// Appends valid events, at least one, and returns one result per event, in order. Runs in the
+/// connection's transaction, or as its own.
 pub(crate) async fn append_validated(
     connection: &mut PgConnection,
     events: &[&NewEvent],
@@ -22,11 +22,11 @@ pub(crate) async fn append_validated(
     let rows = statement(events).fetch_all(connection).await?;
     rows.iter()
         .zip(events)
-        .map(|(row, event)| answer(Row::from_row(row)?, event))
+        .map(|(row, event)| to_appended(Row::from_row(row)?, event))
         .collect()
 }
 
-/// outcome, stream, shard, position, event id and time of the event that the ledger keeps.
+/// outcome, stream, shard, position, event id and time of the event that the ledger stores.
 type Row = (i16, i16, i16, i64, Uuid, Timestamp);
 
 fn statement(events: &[&NewEvent]) -> Query<'static, Postgres, PgArguments> {
@@ -48,16 +48,16 @@ fn column<'e, T>(events: &[&'e NewEvent], field: impl Fn(&'e NewEvent) -> T) -> 
     events.iter().map(|event| field(event)).collect()
 }
 
-fn answer(
+fn to_appended(
     (code, stream, shard, position, event_id, recorded_at): Row,
     event: &NewEvent,
 ) -> Result<Appended, sqlx::Error> {
     let unknown = |what: &str, code: i16| {
-        sqlx::Error::Decode(format!("ledger.append answered {what} {code}").into())
+        sqlx::Error::Decode(format!("ledger.append returned an unknown {what}: {code}").into())
     };
     let outcome = match code {
         NEW => Outcome::New,
-        // Our own append, of which we did not learn the outcome.
+        // Our own earlier append, whose outcome was unknown.
         DUPLICATE if event_id == event.event_id => Outcome::New,
         DUPLICATE => Outcome::Duplicate { event_id },
         CONFLICT => Outcome::Conflict { event_id },

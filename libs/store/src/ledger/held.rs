@@ -1,4 +1,4 @@
-//! The holder's own append: events it has folded already, at the positions it folded them at.
+//! The holder's append: events that it has already folded, at the positions of that fold.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use crate::lease::Lease;
 use crate::store::LoopStore;
 use crate::time::Timestamp;
 
-/// Shards that move together in one statement, and what is appended to them.
+/// The shards whose watermarks one statement moves, and the events it appends to them.
 #[derive(Debug)]
 pub struct HeldBatch<'a> {
-    leases: BTreeMap<i16, Moved<'a>>,
+    leases: BTreeMap<i16, ShardMove<'a>>,
     at: Timestamp,
     events: Vec<(i64, &'a NewEvent)>,
 }
 
 #[derive(Debug)]
-struct Moved<'a> {
+struct ShardMove<'a> {
     lease: &'a Lease,
     from: i64,
     to: i64,
 }
 
 impl<'a> HeldBatch<'a> {
-    /// `at` is the database's time as well as the caller knows it.
+    /// `at` is the caller's estimate of the database's time.
     pub fn new(at: Timestamp) -> HeldBatch<'a> {
         HeldBatch {
             leases: BTreeMap::new(),
@@ -38,28 +38,31 @@ impl<'a> HeldBatch<'a> {
         }
     }
 
-    /// Moves a shard's watermark over events that stand in the ledger.
+    /// Moves a shard's watermark over events that are already in the ledger.
     pub fn advance(&mut self, lease: &'a Lease, from: i64, to: i64) {
-        self.leases.insert(lease.shard, Moved { lease, from, to });
+        self.leases
+            .insert(lease.shard, ShardMove { lease, from, to });
     }
 
-    /// Appends an event behind everything the shard's watermark has passed by now, which must be its head.
+    /// Appends an event after the shard's current watermark in this batch, which must be its head.
+    /// Returns its position.
     pub fn append(&mut self, lease: &'a Lease, watermark: i64, event: &'a NewEvent) -> i64 {
-        let moved = self.leases.entry(lease.shard).or_insert(Moved {
+        let shard_move = self.leases.entry(lease.shard).or_insert(ShardMove {
             lease,
             from: watermark,
             to: watermark,
         });
-        moved.to += 1;
-        self.events.push((moved.to, event));
-        moved.to
+        shard_move.to += 1;
+        self.events.push((shard_move.to, event));
+        shard_move.to
     }
 
     pub fn is_empty(&self) -> bool {
         self.leases.is_empty()
     }
 
-    /// Binds what `ledger.fold` takes behind its stream: holder, shards, marks, time and events.
+    /// Binds the arguments of `ledger.fold` after its stream: holder, shards, marks, time and
+    /// events.
     pub fn bind<'q>(
         &'q self,
         query: Query<'q, Postgres, PgArguments>,
@@ -68,15 +71,16 @@ impl<'a> HeldBatch<'a> {
             .leases
             .values()
             .next()
-            .map_or("", |moved| &*moved.lease.holder);
-        let shards =
-            |field: fn(&Moved<'_>) -> i64| self.leases.values().map(field).collect::<Vec<i64>>();
+            .map_or("", |shard_move| &*shard_move.lease.holder);
+        let shards = |field: fn(&ShardMove<'_>) -> i64| {
+            self.leases.values().map(field).collect::<Vec<i64>>()
+        };
         query
             .bind(holder)
             .bind(self.leases.keys().copied().collect::<Vec<i16>>())
-            .bind(shards(|moved| moved.lease.epoch))
-            .bind(shards(|moved| moved.from))
-            .bind(shards(|moved| moved.to))
+            .bind(shards(|shard_move| shard_move.lease.epoch))
+            .bind(shards(|shard_move| shard_move.from))
+            .bind(shards(|shard_move| shard_move.to))
             .bind(self.at)
             .bind(self.column(|e| e.shard))
             .bind(
@@ -104,22 +108,22 @@ impl<'a> HeldBatch<'a> {
 }
 
 impl LoopStore {
-    /// Runs the statement that stores a batch, if no lease of it was acquired over a connection that is gone since.
-    /// Answers the database's time.
+    /// Runs the statement that stores a batch, and returns the database's time. Fails if a lease of
+    /// the batch was acquired before a connection was lost.
     pub async fn store_held<'q>(
         &self,
         batch: &HeldBatch<'_>,
         statement: Query<'q, Postgres, PgArguments>,
     ) -> Result<Timestamp, StoreError> {
         let generation = self.pool.generations.current();
-        if let Some(moved) = batch
+        if let Some(shard_move) = batch
             .leases
             .values()
-            .find(|moved| moved.lease.generation != generation)
+            .find(|shard_move| shard_move.lease.generation != generation)
         {
             return Err(StoreError::LeaseLost(format!(
-                "the lease on shard {} was acquired over a connection that is gone",
-                moved.lease.shard
+                "the lease on shard {} was acquired over a connection that was lost",
+                shard_move.lease.shard
             )));
         }
         let rows: Vec<(Timestamp,)> = self.all(statement).await?;

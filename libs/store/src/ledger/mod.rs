@@ -1,4 +1,4 @@
-//! The ledger: what may be appended, what an append answers, and what a reader gets.
+//! The ledger: events to append, the results of an append, and reading.
 
 mod append;
 mod hash;
@@ -17,42 +17,43 @@ pub use held::HeldBatch;
 pub use read::{EVENTS_PER_READ_MAX, Event, LedgerReader, ReadError};
 pub use shared::{Ledger, LedgerCounts};
 
-/// Larger values belong into a blob that the event names; a RunRequested alone may be larger (`EventType::bytes_max`). The
-/// same numbers stand in the table's constraint.
+/// Larger values belong in a blob that the event references; only a RunRequested may be larger
+/// (`EventType::bytes_max`). The table's constraint has the same numbers.
 pub const EVENT_PAYLOAD_BYTES_MAX: usize = servo_model::limits::EVENT_BYTES_MAX;
-/// The same number stands in the table's constraint.
+/// The table's constraint has the same number.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 1_024;
-/// What one caller may append at once.
+/// The maximum number of events of one append.
 pub const EVENTS_PER_BATCH_MAX: usize = servo_model::limits::EVENTS_PER_BATCH_MAX;
 
-/// An event to append. Position and time are the database's to give, the source is the role that appends.
+/// An event to append. The database assigns position and time; the source is the appending role.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEvent {
-    /// Made once, kept over repetitions: it tells a repeated append from somebody else's.
+    /// Created once and reused in retries: it distinguishes a repeated append from another
+    /// caller's.
     pub event_id: Uuid,
     pub kind: EventType,
-    /// The version of the payload's shape.
+    /// The version of the payload's schema.
     pub version: i16,
-    /// Of the stream of `kind`.
+    /// A shard of the stream of `kind`.
     pub shard: i16,
     pub tenant: String,
-    /// Empty for what belongs to the whole tenant.
+    /// Empty for events of the whole tenant.
     pub workspace: String,
     /// Unique per (tenant, workspace) for seven days.
     pub idempotency_key: String,
-    /// The run (or backfill, schedule, …) this is part of.
+    /// The run (or backfill, schedule, …) that the event belongs to.
     pub correlation_id: Option<Uuid>,
-    /// The event that led to this one.
+    /// The event that caused this one.
     pub causation_id: Option<Uuid>,
     /// `servo.v1.Event`, encoded.
     pub payload: Vec<u8>,
 }
 
-/// Why an event is refused before it reaches the database.
+/// The reason why an event is refused before it reaches the database.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("event {ordinal} ({}): {field} {fault}", kind.name())]
 pub struct BadEvent {
-    /// Its place in the batch, from 0.
+    /// The index in the batch, from 0.
     pub ordinal: usize,
     pub kind: EventType,
     pub field: &'static str,
@@ -69,11 +70,11 @@ pub enum AppendError {
     Store(#[from] StoreError),
 }
 
-/// The ledger's answer for one event.
+/// The ledger's result for one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     pub outcome: Outcome,
-    /// Where the event stands that the ledger keeps under this key.
+    /// The address of the event that the ledger stores under this key.
     pub stream: Stream,
     pub shard: i16,
     pub position: i64,
@@ -84,14 +85,14 @@ pub struct Appended {
 pub enum Outcome {
     /// This event was appended, now or by an earlier try with the same event id.
     New,
-    /// Another event with the same key and body stands there already.
+    /// Another event with the same key and body is already stored.
     Duplicate { event_id: Uuid },
     /// The key belongs to an event with another body; nothing was appended for this one.
     Conflict { event_id: Uuid },
 }
 
-/// Checks what can be checked without the database, so that one bad event does not fail others that share its
-/// commit.
+/// Checks everything that does not need the database, so that one bad event does not fail others
+/// that share its commit.
 pub(crate) fn validate(events: &[NewEvent]) -> Result<(), AppendError> {
     if events.len() > EVENTS_PER_BATCH_MAX {
         return Err(AppendError::TooManyEvents(events.len()));
@@ -155,7 +156,7 @@ fn fault_of(event: &NewEvent) -> Option<(&'static str, String)> {
     if payload > most {
         return Some((
             "payload",
-            format!("has {payload} bytes, above {most}; put it into a blob and name that"),
+            format!("has {payload} bytes, above {most}; store it as a blob and reference that"),
         ));
     }
     None

@@ -1,4 +1,4 @@
-//! Reading a shard in order, without skipping.
+//! Reads a shard in order, without gaps.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -12,22 +12,22 @@ use crate::generation::Generation;
 use crate::store::LoopStore;
 use crate::time::Timestamp;
 
-/// What one read answers at most.
+/// The maximum number of events of one read.
 pub const EVENTS_PER_READ_MAX: i64 = 1_000;
 
-/// An event as the ledger keeps it.
+/// An event as stored in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Event {
     pub position: i64,
     pub event_id: Uuid,
-    /// Kept as a number: another version may have appended a type this one does not know.
+    /// A number, because a newer version may have appended a type that this one does not know.
     #[sqlx(rename = "type")]
     pub type_code: i16,
     pub version: i16,
     pub tenant: String,
     pub workspace: String,
     pub recorded_at: Timestamp,
-    /// The service that appended it, as the database saw it.
+    /// The service that appended it, as determined by the database.
     pub source: String,
     pub idempotency_key: String,
     pub correlation_id: Option<Uuid>,
@@ -36,7 +36,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// What happened, if this version knows it.
+    /// The event type, if this version knows it.
     pub fn kind(&self) -> Option<EventType> {
         EventType::from_code(self.type_code)
     }
@@ -44,9 +44,9 @@ impl Event {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Must never happen. Whoever meets it stops the shard and raises an alarm.
+    /// Must never happen. The reader stops the shard and raises an alarm.
     #[error(
-        "{} shard {shard} has a hole: position {found} follows {after}; stop folding it and look for lost partitions",
+        "{} shard {shard} has a gap: position {found} follows {after}; stop folding it and look for lost partitions",
         stream.name()
     )]
     Gap {
@@ -63,23 +63,23 @@ pub enum ReadError {
 #[derive(Debug, Clone)]
 pub struct LedgerReader {
     loops: LoopStore,
-    seen: Arc<Mutex<Seen>>,
+    positions: Arc<Mutex<ReadPositions>>,
 }
 
-/// Up to where each shard was read and when that event was recorded; only a hint for the query, and worth nothing
-/// once Postgres may have forgotten that event.
-type Seen = HashMap<(Stream, i16), (Generation, i64, Timestamp)>;
+/// The last position read from each shard and its time. Only a hint for the query, and invalid once
+/// Postgres may have lost that event.
+type ReadPositions = HashMap<(Stream, i16), (Generation, i64, Timestamp)>;
 
 impl LedgerReader {
     pub(crate) fn new(loops: LoopStore) -> Self {
         LedgerReader {
             loops,
-            seen: Arc::default(),
+            positions: Arc::default(),
         }
     }
 
-    /// The events that follow position `after`, in order and without a hole; fewer than `limit` only if there
-    /// are no more.
+    /// Returns the events after position `after`, in order and without gaps; fewer than `limit`
+    /// only if there are no more.
     pub async fn read(
         &self,
         stream: Stream,
@@ -105,7 +105,7 @@ impl LedgerReader {
         Ok(events)
     }
 
-    /// The event that stands under a key, if its key is still known.
+    /// Returns the event with an idempotency key, if the key has not expired.
     pub async fn by_key(
         &self,
         tenant: &str,
@@ -117,7 +117,7 @@ impl LedgerReader {
         Ok(self.loops.all(select).await?.into_iter().next())
     }
 
-    /// A time that is not after that of any event behind `after`.
+    /// A time that is not later than that of any event after `after`.
     fn recorded_from(&self, stream: Stream, shard: i16, after: i64) -> Timestamp {
         let current = self.loops.pool.generations.current();
         match self.lock().get(&(stream, shard)) {
@@ -126,8 +126,8 @@ impl LedgerReader {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Seen> {
-        self.seen
+    fn lock(&self) -> MutexGuard<'_, ReadPositions> {
+        self.positions
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }

@@ -122,7 +122,7 @@ impl Ledger {
             .find(|(_, event)| !event.kind.writers().contains(&self.service));
         match foreign {
             Some((ordinal, event)) => {
-                let fault = format!("is not for service {} to append", self.service);
+                let fault = format!("may not be appended by service {}", self.service);
                 Err(BadEvent {
                     ordinal,
                     kind: event.kind,
@@ -223,7 +223,7 @@ impl Flusher {
             None => self.loops.pool.acquire().await?,
         };
         let answers = append_validated(&mut connection, events).await;
-        let answers = answers.inspect_err(|error| self.loops.pool.generations.note(error))?;
+        let answers = answers.inspect_err(|error| self.loops.pool.generations.observe(error))?;
         self.connection = Some(connection);
         self.counts.commits.fetch_add(1, Ordering::Relaxed);
         self.counts

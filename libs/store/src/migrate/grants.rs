@@ -1,54 +1,54 @@
-//! Grants and row security, derived from [`ownership`](crate::ownership) and from what the catalogue holds, so that a
-//! new table cannot be without them.
+//! Grants and row security, derived from [`ownership`](crate::ownership) and from the database's
+//! catalogue, so that a new table always has them.
 
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::MigrateError;
 use crate::ownership::{self, DEFINER_GRANTS, FUNCTIONS, READS, Reader, Role, storing_services};
 
-/// A table as the catalogue knows it.
+/// A table in the database's catalogue.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(crate) struct Table {
     pub(crate) schema: String,
     pub(crate) name: String,
     pub(crate) is_partition: bool,
     pub(crate) has_tenant: bool,
-    /// Row security is on, for the owner too.
+    /// Row security is enabled, also for the owner.
     pub(crate) is_forced: bool,
     pub(crate) policies: Vec<String>,
 }
 
-/// A policy's name stands for its text: whoever changes the text gives it a new name.
+/// A policy is identified by its name: changing its text requires a new name.
 struct Policy {
     name: &'static str,
     to: Role,
-    admits: &'static str,
+    condition: &'static str,
 }
 
 const POLICIES: &[Policy] = &[
     Policy {
         name: "requests_own_tenant",
         to: Role::AllRequests,
-        admits: "tenant = nullif(current_setting('servo.tenant', true), '')",
+        condition: "tenant = nullif(current_setting('servo.tenant', true), '')",
     },
     Policy {
         name: "loops_all_tenants",
         to: Role::AllLoops,
-        admits: "true",
+        condition: "true",
     },
     OWNER_POLICY,
 ];
-/// Where functions of [`Role::Definer`] are the only ones who write.
-const DEFINED_SCHEMAS: [&str; 2] = ["bus", "ledger"];
-const LEDGER_POLICY: Policy = Policy {
+/// The schemas in which only functions of [`Role::Definer`] write.
+const DEFINER_SCHEMAS: [&str; 2] = ["bus", "ledger"];
+const DEFINER_POLICY: Policy = Policy {
     name: "ledger_functions",
     to: Role::Definer,
-    admits: "true",
+    condition: "true",
 };
 const OWNER_POLICY: Policy = Policy {
     name: "owner_maintains",
     to: Role::Owner,
-    admits: "true",
+    condition: "true",
 };
 
 pub(super) async fn apply(tx: &mut PgConnection) -> Result<(), MigrateError> {
@@ -71,7 +71,7 @@ pub(super) async fn apply(tx: &mut PgConnection) -> Result<(), MigrateError> {
     Ok(())
 }
 
-/// Everything is taken away first; what follows in the same transaction is all there is.
+/// Revokes everything first; the grants that follow in the same transaction are complete.
 fn revokes() -> Vec<String> {
     let logins = names(&Role::logins());
     let mut statements = Vec::new();
@@ -117,8 +117,8 @@ fn read_grants() -> Vec<String> {
 
 fn function_grants() -> Vec<String> {
     let definer = Role::Definer.name();
-    // Only a role that may create in the schema can be given a function in it.
-    let schemas = DEFINED_SCHEMAS.join(", ");
+    // A function can only be given to a role that may create in its schema.
+    let schemas = DEFINER_SCHEMAS.join(", ");
     let mut statements = vec![format!(
         "GRANT USAGE, CREATE ON SCHEMA {schemas} TO {definer}"
     )];
@@ -145,16 +145,16 @@ fn function_grants() -> Vec<String> {
     statements
 }
 
-/// Only what differs: a policy cannot be touched without stopping everybody who uses the table.
+/// Changes only what differs, because changing a policy blocks all users of the table.
 fn row_security(tables: &[Table]) -> Vec<String> {
     tables
         .iter()
         .filter(|table| table.has_tenant)
-        .flat_map(secure)
+        .flat_map(row_security_of)
         .collect()
 }
 
-fn secure(table: &Table) -> Vec<String> {
+fn row_security_of(table: &Table) -> Vec<String> {
     let name = format!("{}.{}", table.schema, table.name);
     let wanted = policies_of(table);
     let mut statements = Vec::new();
@@ -175,27 +175,28 @@ fn secure(table: &Table) -> Vec<String> {
         .filter(|policy| !table.policies.iter().any(|old| old == policy.name))
     {
         let Policy {
-            name: title,
+            name: policy_name,
             to,
-            admits,
+            condition,
         } = policy;
         statements.push(format!(
-            "CREATE POLICY {title} ON {name} TO {} USING ({admits}) WITH CHECK ({admits})",
+            "CREATE POLICY {policy_name} ON {name} TO {} USING ({condition}) WITH CHECK ({condition})",
             to.name()
         ));
     }
     statements
 }
 
-/// Who goes through the partitioned table meets its policies; a partition named directly shows nobody anything.
+/// Reads through the partitioned table are subject to its policies; a partition that is named
+/// directly shows no rows.
 fn policies_of(table: &Table) -> Vec<&'static Policy> {
     if table.is_partition {
         return vec![&OWNER_POLICY];
     }
-    let defined = DEFINED_SCHEMAS
+    let definer_policy = DEFINER_SCHEMAS
         .contains(&table.schema.as_str())
-        .then_some(&LEDGER_POLICY);
-    POLICIES.iter().chain(defined).collect()
+        .then_some(&DEFINER_POLICY);
+    POLICIES.iter().chain(definer_policy).collect()
 }
 
 fn names(roles: &[Role]) -> String {

@@ -1,10 +1,11 @@
-//! The numbered migrations, in order. Each file starts with its reason and never changes once it was released.
+//! The numbered migrations, in order. Each file begins with its reason and never changes once it is
+//! released.
 
 use sha2::{Digest, Sha256};
 
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
-    /// `NNNN_owner_deed`
+    /// `NNNN_owner_change`
     pub name: &'static str,
     pub sql: &'static str,
 }
@@ -21,7 +22,7 @@ macro_rules! migrations {
     };
 }
 
-/// The number of a migration is its place in this list, from 1.
+/// The number of a migration is its index in this list, from 1.
 pub const MIGRATIONS: &[Migration] = migrations![
     "0001_store_migrations",
     "0002_ledger_tables",
@@ -64,7 +65,7 @@ mod tests {
     use crate::ownership::schemas;
 
     #[test]
-    fn every_file_is_listed_and_numbered_by_its_place() {
+    fn every_file_is_listed_and_numbered_in_order() {
         let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations")).unwrap();
         let on_disk: BTreeSet<String> = files
             .map(|file| file.unwrap().file_name().into_string().unwrap())

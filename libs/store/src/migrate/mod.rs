@@ -1,8 +1,9 @@
-//! Brings a database to the schema, roles, grants and policies this binary was built with.
+//! Brings a database to the schema, roles, grants and policies of this binary.
 //!
-//! Safe to run twice and by several at once: every step is a transaction that first takes a lock which ends
-//! with it, then looks what is still to do. What could not get its lock in time rolls back and tries again, so that a
-//! migration never queues behind a long transaction with everybody else queued behind it.
+//! Safe to run repeatedly and concurrently: every step is a transaction that first takes a lock,
+//! which ends with it, and then checks what is left to do. A step that does not get its lock in
+//! time rolls back and retries, so that a migration never waits behind a long transaction while all
+//! other queries wait behind the migration.
 
 mod grants;
 mod list;
@@ -20,10 +21,10 @@ use crate::ownership::schemas;
 
 pub use list::{MIGRATIONS, Migration};
 
-/// Partitions are made this far ahead; the default partition takes what comes later.
+/// Partitions are created this many days ahead; the default partition receives later events.
 const PARTITION_DAYS_AHEAD: i32 = 14;
 const TRIES_MAX: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(200);
+const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, thiserror::Error)]
 pub enum MigrateError {
@@ -54,17 +55,17 @@ impl From<sqlx::Error> for MigrateError {
     }
 }
 
-/// What a migration did.
+/// The result of a migration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MigrationReport {
-    /// What this call applied; others may have applied the rest meanwhile.
+    /// The migrations that this call applied; concurrent calls may have applied others.
     pub applied: Vec<&'static str>,
-    /// The version the schema is at now.
+    /// The current version of the schema.
     pub version: usize,
 }
 
-/// Migrates the database that `admin_url` names, as a role that may create roles, and gives every login role
-/// `role_password`.
+/// Migrates the database at `admin_url`, as a role that may create roles, and sets the password of
+/// every login role to `role_password`.
 pub async fn migrate(
     admin_url: &str,
     role_password: &str,
@@ -79,44 +80,44 @@ pub async fn migrate(
         applied: Vec::new(),
         version: MIGRATIONS.len(),
     };
-    while let Some(name) = patiently(&mut connection, Step::Next).await? {
+    while let Some(name) = run_with_retries(&mut connection, Step::Next).await? {
         report.applied.push(name);
     }
-    patiently(&mut connection, Step::Finish).await?;
+    run_with_retries(&mut connection, Step::Finish).await?;
     connection.close().await?;
     Ok(report)
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Apply the first migration that is missing; answers its name.
+    /// Applies the first missing migration and returns its name.
     Next,
-    /// Rows that follow from the model, grants, policies, partitions.
+    /// Writes rows derived from the model, grants, policies, partitions.
     Finish,
 }
 
-async fn patiently(
+async fn run_with_retries(
     connection: &mut PgConnection,
     step: Step,
 ) -> Result<Option<&'static str>, MigrateError> {
     let mut tries = 1;
     loop {
-        match take(connection, step).await {
+        match run_step(connection, step).await {
             Err(MigrateError::Store(StoreError::Raced(why))) if tries < TRIES_MAX => {
-                tracing::info!(why, tries, "the migration waits for a lock");
+                tracing::info!(why, tries, "waiting for a lock");
                 tries += 1;
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
             outcome => return outcome,
         }
     }
 }
 
-async fn take(
+async fn run_step(
     connection: &mut PgConnection,
     step: Step,
 ) -> Result<Option<&'static str>, MigrateError> {
-    let mut tx = begin_alone(connection).await?;
+    let mut tx = begin_exclusive(connection).await?;
     let done = match step {
         Step::Next => apply_next(&mut tx).await?,
         Step::Finish => {
@@ -133,8 +134,8 @@ async fn take(
     Ok(done)
 }
 
-/// A transaction that nobody else migrates beside, working as the owner of everything.
-async fn begin_alone(
+/// Begins a transaction that excludes other migrations, as the owner of all tables.
+async fn begin_exclusive(
     connection: &mut PgConnection,
 ) -> Result<Transaction<'_, Postgres>, MigrateError> {
     let mut tx = connection.begin().await?;
@@ -177,10 +178,10 @@ async fn apply_next(tx: &mut PgConnection) -> Result<Option<&'static str>, Migra
 }
 
 async fn applied(tx: &mut PgConnection) -> Result<Vec<(i32, Vec<u8>)>, MigrateError> {
-    let begun: bool = sqlx::query_scalar(include_str!("../sql/migrations_begun.sql"))
+    let exists: bool = sqlx::query_scalar(include_str!("../sql/migrations_begun.sql"))
         .fetch_one(&mut *tx)
         .await?;
-    if !begun {
+    if !exists {
         return Ok(Vec::new());
     }
     Ok(sqlx::query_as(include_str!("../sql/applied.sql"))

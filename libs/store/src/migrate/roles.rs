@@ -1,5 +1,6 @@
-//! Roles belong to the whole cluster, so two databases may be migrated into one role at the same time: every
-//! statement here is one transaction, says only what is missing, and is repeated when it met another.
+//! Roles are shared by the whole cluster, so two databases may change one role at the same time:
+//! every statement here is one transaction, changes only what is missing, and is retried after a
+//! conflict.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -32,9 +33,9 @@ pub(super) async fn ensure(
             )
             .await?;
         }
-        let has = known.get(&name).map(Vec::as_slice).unwrap_or_default();
+        let existing = known.get(&name).map(Vec::as_slice).unwrap_or_default();
         for (setting, value) in settings(role) {
-            if !has.contains(&format!("{setting}={value}")) {
+            if !existing.contains(&format!("{setting}={value}")) {
                 run(
                     connection,
                     format!("ALTER ROLE {name} SET {setting} = '{value}'"),
@@ -46,7 +47,7 @@ pub(super) async fn ensure(
     ensure_memberships(connection).await
 }
 
-/// The settings a role has, each as `name=value`.
+/// Returns the settings of each existing role, as `name=value`.
 async fn known_roles(
     connection: &mut PgConnection,
 ) -> Result<HashMap<String, Vec<String>>, MigrateError> {
@@ -73,13 +74,13 @@ fn settings(role: Role) -> Vec<(&'static str, String)> {
             ms(timeouts::IDLE_IN_TRANSACTION_MAX),
         ),
     ];
-    // A service finds what it wants by an index. A plan made while a table was small is kept while it grows, and must
-    // not be one that reads all of it.
+    // Services find rows by index. A query plan made while a table was small is reused while it
+    // grows, so it must not be a sequential scan.
     if role != Role::Retention {
         settings.push(("enable_seqscan", "off".to_owned()));
     }
-    // Every row that a fold touches is named by its key: a nested loop over an index is always right, and planning it
-    // anew for each batch would cost more than the batch.
+    // A fold addresses every row by its key: a nested loop over an index is always right, and
+    // planning each batch again would cost more than the batch.
     if role == Role::Loops(Service::Scheduler) {
         settings.push(("plan_cache_mode", "force_generic_plan".to_owned()));
         settings.push(("enable_hashjoin", "off".to_owned()));
@@ -88,8 +89,9 @@ fn settings(role: Role) -> Vec<(&'static str, String)> {
     settings
 }
 
-/// Login roles join the group that row security speaks of. The owner joins the definer, and an administrator
-/// who is no superuser joins both, because only a member may hand objects over.
+/// Login roles join the group that the row security policies name. The owner joins the definer, and
+/// an administrator that is not a superuser joins both, because only a member may transfer
+/// ownership.
 async fn ensure_memberships(connection: &mut PgConnection) -> Result<(), MigrateError> {
     let groups = Role::all()
         .into_iter()
@@ -133,7 +135,7 @@ async fn run(connection: &mut PgConnection, statement: String) -> Result<(), Mig
             Err(error) if already_exists(&error) && statement.starts_with("CREATE") => {
                 return Ok(());
             }
-            Err(error) if met_another(&error) && tries < TRIES_MAX => {
+            Err(error) if is_conflict(&error) && tries < TRIES_MAX => {
                 tries += 1;
                 let pause = Duration::from_millis(rand::rng().random_range(1..20));
                 tokio::time::sleep(pause).await;
@@ -147,8 +149,8 @@ fn already_exists(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| code == "42710" || code == "23505")
 }
 
-/// Postgres has no code of its own for "tuple concurrently updated".
-fn met_another(error: &sqlx::Error) -> bool {
+/// Postgres has no separate code for "tuple concurrently updated".
+fn is_conflict(error: &sqlx::Error) -> bool {
     code(error).is_some_and(|code| matches!(code.as_str(), "XX000" | "23505" | "40001"))
 }
 

@@ -1,4 +1,5 @@
-//! Rows that follow from the closed lists in libs/model: shards, who appends what, who leases what.
+//! Rows derived from the closed lists in libs/model: shards, writers of event types, lessees of
+//! streams.
 
 use servo_model::{EventType, Stream};
 use sqlx::PgConnection;

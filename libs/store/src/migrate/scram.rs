@@ -1,5 +1,5 @@
-//! A password's verifier as Postgres stores it, made here so that the password itself never reaches a statement,
-//! and with it a server log.
+//! Computes a password's verifier as Postgres stores it, so that the password itself never appears
+//! in a statement or a server log.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,8 @@ use sha2::{Digest, Sha256};
 
 const ITERATIONS: u32 = 4_096;
 
-/// RFC 5803: `SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`. The password is ASCII, so SASLprep leaves it alone.
+/// RFC 5803: `SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey`. The password is ASCII, so
+/// SASLprep does not change it.
 pub(super) fn verifier(password: &str, salt: [u8; 16]) -> String {
     let salted = salted_password(password.as_bytes(), &salt);
     let stored_key = Sha256::digest(hmac(&salted, b"Client Key"));
@@ -21,7 +22,7 @@ pub(super) fn verifier(password: &str, salt: [u8; 16]) -> String {
     )
 }
 
-/// One block of PBKDF2-HMAC-SHA-256, which is all that 32 bytes need.
+/// One block of PBKDF2-HMAC-SHA-256, which is enough for 32 bytes.
 fn salted_password(password: &[u8], salt: &[u8]) -> [u8; 32] {
     let mut block = hmac(password, &[salt, &1u32.to_be_bytes()].concat());
     let mut sum = block;

@@ -1,8 +1,10 @@
-//! Who may touch what, as one table: grants, policies, `docs/ownership.md` and the matrix test come from it.
+//! Access rights to the database as one table: grants, policies, `docs/ownership.md` and the matrix
+//! test are derived from it.
 //!
-//! Each service owns the schema of its name: both its roles select, insert, update and delete there and nowhere
-//! else. What it may read elsewhere stands in [`READS`], column by column. `bus`, `ledger` and `store` belong to nobody who
-//! logs in: their rows are changed by the functions in [`FUNCTIONS`] and by the migration.
+//! Each service owns the schema of its name: both its roles select, insert, update and delete there
+//! and nowhere else. [`READS`] lists what it may read in other schemas, column by column. No login
+//! role owns `bus`, `ledger` and `store`: only the functions in [`FUNCTIONS`] and the migration
+//! change their rows.
 
 mod page;
 
@@ -12,38 +14,39 @@ use servo_model::{EventType, Service, Stream};
 
 pub use page::markdown;
 
-/// What every login role is bound to. All of it is below the shortest lease, so that a stopped process' open
-/// transaction is gone before its lease is, and set on the role, so that it also holds behind a transaction pooler.
+/// Timeouts of the login roles. All are shorter than the shortest lease, so that the open
+/// transaction of a stopped process ends before its lease, and they are set on the role, so that
+/// they also apply behind a transaction pooler.
 pub mod timeouts {
     use super::Duration;
 
     pub const STATEMENT_MAX: Duration = Duration::from_millis(2_500);
     pub const LOCK_MAX: Duration = Duration::from_millis(2_000);
     pub const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_millis(2_000);
-    /// Dropping a day or expiring keys may take a while and holds no lease.
+    /// Dropping a day or expiring keys may take longer and holds no lease.
     pub const RETENTION_STATEMENT_MAX: Duration = Duration::from_secs(60);
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
-    /// Serves a service's request handlers; sees the tenant that `servo.tenant` names.
+    /// For a service's request handlers; sees the tenant that `servo.tenant` names.
     Requests(Service),
-    /// Serves a service's loops; sees all tenants.
+    /// For a service's loops; sees all tenants.
     Loops(Service),
-    /// Makes and drops the ledger's partitions and expires its keys, by functions only.
+    /// Creates and drops the ledger's partitions and expires its keys, only through functions.
     Retention,
-    /// All request roles; row security is written for it. Nobody logs in as it.
+    /// The group of all request roles, named by row security policies. Not a login role.
     AllRequests,
-    /// All loop roles; row security is written for it. Nobody logs in as it.
+    /// The group of all loop roles, named by row security policies. Not a login role.
     AllLoops,
-    /// What the ledger's functions run as. Nobody logs in as it.
+    /// The role that the ledger's functions run as. Not a login role.
     Definer,
-    /// Owns every schema and table. Nobody logs in as it.
+    /// Owns every schema and table. Not a login role.
     Owner,
 }
 
 impl Role {
-    /// Every role, those that others are members of first.
+    /// Every role, groups before their members.
     pub fn all() -> Vec<Role> {
         let mut roles = vec![
             Role::Owner,
@@ -55,7 +58,7 @@ impl Role {
         roles
     }
 
-    /// Those that can log in.
+    /// Every login role.
     pub fn logins() -> Vec<Role> {
         let both =
             storing_services().flat_map(|service| [Role::Requests(service), Role::Loops(service)]);
@@ -78,7 +81,7 @@ impl Role {
         matches!(self, Role::Requests(_) | Role::Loops(_) | Role::Retention)
     }
 
-    /// The role whose row security applies to this one.
+    /// The group whose row security applies to this role.
     pub fn group(self) -> Option<Role> {
         match self {
             Role::Requests(_) => Some(Role::AllRequests),
@@ -88,7 +91,7 @@ impl Role {
     }
 }
 
-/// The schemas that nobody who logs in owns.
+/// The schemas that no login role owns.
 pub const SHARED_SCHEMAS: [&str; 3] = ["bus", "ledger", "store"];
 
 pub fn storing_services() -> impl Iterator<Item = Service> {
@@ -104,7 +107,7 @@ pub fn schemas() -> Vec<&'static str> {
         .collect()
 }
 
-/// Who reads a foreign table.
+/// The reader of another service's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     /// Both roles of every service.
@@ -127,7 +130,7 @@ impl Reader {
     }
 }
 
-/// A reason to read columns of a table that another owns.
+/// A permission to read columns of another service's table, with its reason.
 #[derive(Debug, Clone, Copy)]
 pub struct Read {
     pub reader: Reader,
@@ -162,13 +165,13 @@ const fn fold(reader: Reader, why: &'static str) -> Read {
     }
 }
 
-/// Every read across schemas. Everything else is an RPC.
+/// Every read across schemas. All other access is by RPC.
 pub const READS: &[Read] = &[
     Read {
         reader: Reader::Everyone,
         table: "store.migrations",
         columns: &["number", "checksum"],
-        why: "to tell whether the schema is the one this binary needs",
+        why: "to check that the schema matches this binary",
     },
     Read {
         reader: Reader::Everyone,
@@ -201,7 +204,7 @@ pub const READS: &[Read] = &[
             "stream",
             "shard",
         ],
-        why: "to tell whether an event that a reader waits for is folded, and whether a call was made before",
+        why: "to check whether an awaited event is folded, and whether a call is a repeat",
     },
     fold(Reader::Loops(Service::Planner), "rebuilds deployments"),
     fold(
@@ -218,13 +221,13 @@ pub const READS: &[Read] = &[
     ),
     fold(
         Reader::Loops(Service::Quota),
-        "rebuilds quotas and counts use",
+        "rebuilds quotas and counts usage",
     ),
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "bus.cursors",
         columns: &["subscription", "topic"],
-        why: "nobody is rung for what nobody listens to",
+        why: "no doorbell is rung for topics without a subscription",
     },
     Read {
         reader: Reader::Loops(Service::Scheduler),
@@ -242,7 +245,7 @@ pub const READS: &[Read] = &[
             "failed_at",
             "payload",
         ],
-        why: "operators look at what consumers could not digest",
+        why: "operators list messages that consumers could not process",
     },
     Read {
         reader: Reader::Loops(Service::Scheduler),
@@ -260,13 +263,13 @@ pub const READS: &[Read] = &[
             "progress_ppm",
             "progress_message",
         ],
-        why: "liveness is judged on the last beat, which also tells how far an attempt is",
+        why: "the last heartbeat decides liveness and carries the attempt's progress",
     },
     Read {
         reader: Reader::Loops(Service::Scheduler),
         table: "callback.instances",
         columns: &["address", "healthy_since", "good_until"],
-        why: "nobody is lost unless the way of beats was open for a full heartbeat timeout",
+        why: "an attempt is lost only if heartbeats could be delivered for a full heartbeat timeout",
     },
     Read {
         reader: Reader::Requests(Service::Callback),
@@ -279,7 +282,7 @@ pub const READS: &[Read] = &[
             "plan_id",
             "ended_at",
         ],
-        why: "a log is of a run, and followed until its end",
+        why: "logs belong to a run and are followed until it ends",
     },
     Read {
         reader: Reader::Requests(Service::Callback),
@@ -293,7 +296,7 @@ pub const READS: &[Read] = &[
             "attempt",
             "attempt_id",
         ],
-        why: "lines of a log tell their task",
+        why: "log lines name their task",
     },
     Read {
         reader: Reader::Requests(Service::Callback),
@@ -305,7 +308,7 @@ pub const READS: &[Read] = &[
         reader: Reader::Loops(Service::Callback),
         table: "scheduler.runs",
         columns: &["run_id", "run_number", "tenant"],
-        why: "a beat learns whether its attempt still counts",
+        why: "the response to a heartbeat says whether its attempt is still current",
     },
     Read {
         reader: Reader::Loops(Service::Callback),
@@ -319,13 +322,13 @@ pub const READS: &[Read] = &[
             "attempt_id",
             "cancelling",
         ],
-        why: "a beat learns whether its attempt still counts",
+        why: "the response to a heartbeat says whether its attempt is still current",
     },
     Read {
         reader: Reader::Loops(Service::Dispatcher),
         table: "planner.plans",
         columns: &["tenant", "workspace", "plan_id", "plan"],
-        why: "an envelope carries what the plan says about its task",
+        why: "an envelope contains the task's part of the plan",
     },
     Read {
         reader: Reader::Both(Service::Planner),
@@ -341,7 +344,7 @@ pub const READS: &[Read] = &[
             "materialized_at",
             "code_version",
         ],
-        why: "a plan may leave out what is up to date, or choose partitions by their condition",
+        why: "a plan may skip up-to-date partitions or select partitions by state",
     },
     Read {
         reader: Reader::Both(Service::Planner),
@@ -356,7 +359,7 @@ pub const READS: &[Read] = &[
             "recorded_at",
             "promoted_at",
         ],
-        why: "data is stale when readers got a newer version of what it is made from",
+        why: "data is stale when a dependency has a newer promoted version",
     },
     Read {
         reader: Reader::Loops(Service::Dispatcher),
@@ -368,7 +371,7 @@ pub const READS: &[Read] = &[
             "partition_key",
             "materialization_id",
         ],
-        why: "an envelope carries the versions that its task reads",
+        why: "an envelope contains the versions that its task reads",
     },
     Read {
         reader: Reader::Loops(Service::Dispatcher),
@@ -383,41 +386,41 @@ pub const READS: &[Read] = &[
             "ordinal",
             "item",
         ],
-        why: "an envelope carries the versions that its task reads",
+        why: "an envelope contains the versions that its task reads",
     },
     Read {
         reader: Reader::Loops(Service::Dispatcher),
         table: "scheduler.tasks",
         columns: &["tenant", "run_number", "ordinal", "item", "attempt_id"],
-        why: "a version of a mapped asset is what all its children made",
+        why: "a version of a mapped asset consists of the outputs of all its children",
     },
     Read {
         reader: Reader::Loops(Service::Quota),
         table: "scheduler.runs",
         columns: &["run_id", "tenant", "workspace", "plan_id"],
-        why: "use is kept by asset and pool, which a run's plan knows",
+        why: "usage is counted by asset and pool, which the run's plan names",
     },
     Read {
         reader: Reader::Loops(Service::Quota),
         table: "planner.plans",
         columns: &["tenant", "workspace", "plan_id", "plan"],
-        why: "use is kept by asset and pool, which a run's plan knows",
+        why: "usage is counted by asset and pool, which the run's plan names",
     },
     Read {
         reader: Reader::Requests(Service::Quota),
         table: "planner.current",
         columns: &["tenant", "workspace", "digest"],
-        why: "a pool that a current deployment names is not deleted",
+        why: "a pool that an active deployment uses cannot be deleted",
     },
     Read {
         reader: Reader::Requests(Service::Quota),
         table: "planner.manifests",
         columns: &["tenant", "workspace", "digest", "manifest"],
-        why: "a pool that a current deployment names is not deleted",
+        why: "a pool that an active deployment uses cannot be deleted",
     },
 ];
 
-/// Who may call a function.
+/// The roles that may call a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {
     /// Both roles of every service that appends some event type.
@@ -446,7 +449,7 @@ impl Caller {
     }
 }
 
-/// A function that runs as somebody else, and who may call it.
+/// A function that runs with the rights of another role, and its callers.
 #[derive(Debug, Clone, Copy)]
 pub struct Function {
     pub name: &'static str,
@@ -472,7 +475,7 @@ const fn function(
 const RETENTION: &[Caller] = &[Caller::One(Role::Retention)];
 const LESSEES: &[Caller] = &[Caller::Lessees];
 
-/// Every function of the schemas. Those without callers are called by the others.
+/// Every function of the schemas. Functions without callers are called by other functions.
 pub const FUNCTIONS: &[Function] = &[
     function(
         "ledger.append",
@@ -484,49 +487,44 @@ pub const FUNCTIONS: &[Function] = &[
         "ledger.store",
         Role::Definer,
         &[],
-        "numbers and stores what append let pass",
+        "numbers and stores the events that append accepted",
     ),
     function(
         "ledger.hash_key",
         Role::Definer,
         &[],
-        "what stands for (tenant, workspace, idempotency key)",
+        "hashes (tenant, workspace, idempotency key)",
     ),
     function(
         "ledger.hash_body",
         Role::Definer,
         &[],
-        "what two events must share to be the same",
+        "hashes the fields in which equal events agree",
     ),
     function(
         "ledger.check_append",
         Role::Definer,
         &[],
-        "refuses what the caller may not append",
+        "refuses events that the caller may not append",
     ),
     function(
         "ledger.acquire",
         Role::Definer,
         LESSEES,
-        "takes free shards of the caller's stream",
+        "acquires free shards of the caller's stream",
     ),
     function(
         "ledger.renew",
         Role::Definer,
         LESSEES,
-        "prolongs leases that are still held",
+        "extends leases that are still held",
     ),
-    function(
-        "ledger.release",
-        Role::Definer,
-        LESSEES,
-        "gives a lease back",
-    ),
+    function("ledger.release", Role::Definer, LESSEES, "releases a lease"),
     function(
         "ledger.note_instance",
         Role::Definer,
         LESSEES,
-        "records that an instance is alive and counts those that are",
+        "records that an instance is alive and counts the live ones",
     ),
     function(
         "ledger.forget_instance",
@@ -538,31 +536,31 @@ pub const FUNCTIONS: &[Function] = &[
         "ledger.fence",
         Role::Definer,
         LESSEES,
-        "proves a lease and moves its shard's watermark",
+        "verifies a lease and moves its shard's watermark",
     ),
     function(
         "ledger.fold",
         Role::Definer,
         LESSEES,
-        "appends what the holder of shards has folded, and moves their watermarks",
+        "appends events that the holder has folded, and moves the watermarks",
     ),
     function(
         "ledger.rewind",
         Role::Definer,
         &[Caller::One(Role::Loops(Service::Scheduler))],
-        "moves a held shard's watermark back to where its events begin, for a rebuild",
+        "moves a held shard's watermark back to its first retained event, for a rebuild",
     ),
     function(
         "ledger.refuse_fold",
         Role::Definer,
         &[],
-        "says why a watermark did not move",
+        "reports why a watermark did not move",
     ),
     function(
         "ledger.check_lessee",
         Role::Definer,
         &[],
-        "refuses who may not lease",
+        "refuses roles that may not lease the stream",
     ),
     function(
         "ledger.make_partitions",
@@ -571,7 +569,7 @@ pub const FUNCTIONS: &[Function] = &[
             Caller::One(Role::Retention),
             Caller::One(Role::Loops(Service::Scheduler)),
         ],
-        "makes the partitions of the days ahead",
+        "creates the partitions of the days ahead",
     ),
     function(
         "ledger.partition_of",
@@ -583,7 +581,7 @@ pub const FUNCTIONS: &[Function] = &[
         "ledger.note_archived",
         Role::Owner,
         RETENTION,
-        "notes that a day is archived",
+        "records that a day is archived",
     ),
     function(
         "ledger.drop_partition",
@@ -604,65 +602,65 @@ pub const FUNCTIONS: &[Function] = &[
         "ledger.note_start",
         Role::Definer,
         &[Caller::One(Role::Loops(Service::Scheduler))],
-        "notes since when Postgres runs, and tells all its starts",
+        "records the start of Postgres and returns all known starts",
     ),
     function(
         "bus.publish",
         Role::Definer,
         &[Caller::One(Role::Loops(Service::Scheduler))],
-        "stores messages together with what they tell of",
+        "stores messages in the transaction of the change that they report",
     ),
     function(
         "bus.check_subscriber",
         Role::Definer,
         &[],
-        "refuses who reads for another service",
+        "refuses to read another service's subscription",
     ),
     function(
         "bus.subscribe",
         Role::Definer,
         LESSEES,
-        "makes a subscription of the caller's service",
+        "creates a subscription of the caller's service",
     ),
     function(
         "bus.claim",
         Role::Definer,
         LESSEES,
-        "gives a consumer messages of its subscription",
+        "claims messages for a consumer",
     ),
     function(
         "bus.settle",
         Role::Definer,
         LESSEES,
-        "notes what became of a consumer's messages",
+        "records the results of a consumer's messages",
     ),
     function(
         "bus.next_due",
         Role::Definer,
         LESSEES,
-        "tells when a message is to be tried again",
+        "returns when the next message is to be retried",
     ),
     function(
         "bus.replay",
         Role::Definer,
         &[Caller::One(Role::Loops(Service::Scheduler))],
-        "gives a message that was set aside once more",
+        "schedules a message that was set aside for another try",
     ),
     function(
         "bus.expire",
         Role::Definer,
         &[Caller::One(Role::Loops(Service::Scheduler))],
-        "deletes old messages that everybody has passed",
+        "deletes old messages that every subscription has passed",
     ),
     function(
         "scheduler.resolve",
         Role::Owner,
         &[Caller::One(Role::Loops(Service::Scheduler))],
-        "as its caller: stores what was decided about quarantined versions",
+        "runs as its caller: stores approvals and rejections of quarantined versions",
     ),
 ];
 
-/// What the ledger's functions need to do their work, and no more: they cannot change or delete an event.
+/// The privileges of the ledger's functions: they cannot change or delete an event.
 pub const DEFINER_GRANTS: &[(&str, &str)] = &[
     ("ledger.events", "SELECT, INSERT"),
     ("ledger.keys", "SELECT, INSERT"),

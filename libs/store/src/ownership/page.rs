@@ -1,4 +1,4 @@
-//! `docs/ownership.md`, written from the same table as the grants.
+//! Generates `docs/ownership.md` from the same table as the grants.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use servo_model::{EventType, Service, Stream};
 
 use super::{FUNCTIONS, READS, Reader, Role, SHARED_SCHEMAS, storing_services};
 
-/// The whole page; `tables` are the catalogue's (`schema.name`), partitions left out.
+/// Returns the whole page; `tables` are the catalogue's (`schema.name`), without partitions.
 pub fn markdown(tables: &[String]) -> String {
     [
         OPENING.to_owned(),
@@ -20,26 +20,26 @@ pub fn markdown(tables: &[String]) -> String {
 }
 
 const OPENING: &str = "\
-# Who may touch what
+# Database access rights
 
 Generated from `libs/store/src/ownership` and `libs/model`; a test fails when it is stale, and \
-`SERVO_BLESS=1 cargo test -p servo-store --test ownership` rewrites it. Grants, row security and the matrix test come \
+`SERVO_BLESS=1 cargo test -p servo-store --test ownership` rewrites it. Grants, row security and the matrix test are derived \
 from the same table.
 
 Every service with rows has two roles: `servo_<service>` for request handlers, which sees the one tenant that \
 `servo.tenant` names in the transaction (unset: no rows), and `servo_<service>_loop` for loops, which sees all tenants. \
-Every table with a `tenant` column has row security, forced for its owner too. What is not written here is refused.
+Every table with a `tenant` column has row security, forced for its owner too. All other access is refused.
 ";
 
 fn owners(tables: &[String]) -> String {
     let mut page = String::from(
-        "## Tables\n\nThe owner's two roles select, insert, update and delete; nobody else writes.\n\n\
+        "## Tables\n\nThe owner's two roles select, insert, update and delete; no other role writes.\n\n\
          | table | owner | also reads columns |\n|---|---|---|\n",
     );
     for table in tables {
         let schema = table.split('.').next().unwrap_or_default();
         let owner = if SHARED_SCHEMAS.contains(&schema) {
-            "nobody who logs in"
+            "no login role"
         } else {
             schema
         };
@@ -56,7 +56,7 @@ fn owners(tables: &[String]) -> String {
 
 fn reads() -> String {
     let mut page = String::from(
-        "## Reads across schemas\n\nEverything else is an RPC.\n\n| reader | table | columns | why |\n|---|---|---|---|\n",
+        "## Reads across schemas\n\nAll other access is by RPC.\n\n| reader | table | columns | why |\n|---|---|---|---|\n",
     );
     for read in READS {
         let reader = reader_name(read.reader);
@@ -73,7 +73,7 @@ fn reads() -> String {
 
 fn functions() -> String {
     let mut page = String::from(
-        "## Functions of the ledger\n\nThey run as a role that nobody logs in as. The definer may insert events, \
+        "## Functions of the ledger\n\nThey run as a role that cannot log in. The definer may insert events, \
          but neither change nor delete them.\n\n| function | runs as | called by | does |\n|---|---|---|---|\n",
     );
     for function in FUNCTIONS {
@@ -139,7 +139,7 @@ fn reader_name(reader: Reader) -> String {
     }
 }
 
-/// Long lists of both roles of many services are said shorter.
+/// Abbreviates lists that contain both roles of a service.
 fn list(roles: &[String]) -> String {
     let both = storing_services().filter(|service| {
         Reader::Both(*service)
