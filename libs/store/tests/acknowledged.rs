@@ -1,5 +1,5 @@
-//! Acknowledged means durable: Postgres is killed with -9 under append load and started again; no acknowledged event
-//! is missing, none is there twice.
+//! Acknowledged means durable: Postgres is killed with SIGKILL under append load and restarted;
+//! every acknowledged event is stored exactly once.
 
 #![cfg(test)]
 
@@ -16,12 +16,12 @@ use servo_store::{Appended, NewEvent, Outcome, Store};
 use tokio::sync::watch;
 
 const CALLERS: usize = 64;
-/// How much is acknowledged between two kills.
+/// The number of events acknowledged between two kills.
 const EVENTS_PER_CYCLE: usize = 2_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn acknowledged_appends_survive_kill_9_of_postgres() {
-    // Every default of the demo, fsync and synchronous commit among them.
+    // All defaults of the demo, including fsync and synchronous commit.
     let mut own = OwnPostgres::start(PostgresOptions::default()).await;
     let store = Store::connect(Service::Scheduler, &own.config()).unwrap();
     let acknowledged = Arc::new(watch::Sender::new(0usize));
@@ -55,30 +55,31 @@ async fn acknowledged_appends_survive_kill_9_of_postgres() {
         .await
         .unwrap();
     stop.store(true, Ordering::SeqCst);
-    let mut told = HashMap::new();
+    let mut acknowledged_events = HashMap::new();
     for caller in callers {
-        told.extend(caller.await.unwrap());
+        acknowledged_events.extend(caller.await.unwrap());
     }
     let found = read_all(&store).await;
-    for (key, answer) in &told {
-        let places = found
+    for (key, answer) in &acknowledged_events {
+        let positions = found
             .get(key)
             .unwrap_or_else(|| panic!("{key} was acknowledged and is missing"));
-        assert_eq!(*places, [(answer.shard, answer.position)], "{key}");
+        assert_eq!(*positions, [(answer.shard, answer.position)], "{key}");
     }
     assert!(
-        found.values().all(|places| places.len() == 1),
+        found.values().all(|positions| positions.len() == 1),
         "an event appears twice"
     );
 }
 
-/// One event at a time; an unanswered one is repeated with the same id, as the contract says.
+/// Appends one event at a time; an event without a response is retried with the same id, as the
+/// contract requires.
 async fn append_until(
     store: Store,
     acknowledged: Arc<watch::Sender<usize>>,
     stop: Arc<AtomicBool>,
 ) -> Vec<(String, Appended)> {
-    let mut told = Vec::new();
+    let mut acknowledged_events = Vec::new();
     while !stop.load(Ordering::SeqCst) {
         let id = new_id();
         let shard = (id.as_bytes()[15] % 64) as i16;
@@ -93,13 +94,13 @@ async fn append_until(
             }
         };
         assert_eq!(answer.outcome, Outcome::New);
-        told.push((own.idempotency_key, answer));
+        acknowledged_events.push((own.idempotency_key, answer));
         acknowledged.send_modify(|count| *count += 1);
     }
-    told
+    acknowledged_events
 }
 
-/// Every event's places by its key; the reader fails on a hole.
+/// Returns the positions of every event by its key; the reader fails on a gap.
 async fn read_all(store: &Store) -> HashMap<String, Vec<(i16, i64)>> {
     let mut found: HashMap<String, Vec<(i16, i64)>> = HashMap::new();
     let reader = store.reader();

@@ -1,4 +1,4 @@
-//! What `ledger.append` answers, whom it refuses, and that callers who share a commit do not share a fate.
+//! Results and refusals of `ledger.append`, and the isolation of callers that share a commit.
 
 #![cfg(test)]
 
@@ -14,7 +14,7 @@ use sqlx::PgConnection;
 const KIND: EventType = EventType::TaskFinished;
 
 #[tokio::test]
-async fn positions_are_dense_per_shard_and_answers_keep_their_order() {
+async fn positions_are_dense_per_shard_and_results_are_in_order() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let shards = [5, 3, 5, 63, 3, 5];
@@ -50,7 +50,7 @@ async fn positions_are_dense_per_shard_and_answers_keep_their_order() {
 }
 
 #[tokio::test]
-async fn a_known_key_is_a_duplicate_or_a_conflict() {
+async fn known_key_is_a_duplicate_or_a_conflict() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let first = event(KIND, 1, "acme", "key");
@@ -59,7 +59,7 @@ async fn a_known_key_is_a_duplicate_or_a_conflict() {
         event_id: new_id(),
         ..first.clone()
     };
-    let elsewhere = NewEvent {
+    let other_shard = NewEvent {
         event_id: new_id(),
         shard: 9,
         ..first.clone()
@@ -82,7 +82,7 @@ async fn a_known_key_is_a_duplicate_or_a_conflict() {
     let batch = vec![
         first.clone(),
         again,
-        elsewhere,
+        other_shard,
         other_body,
         other_workspace,
         other_tenant,
@@ -92,7 +92,7 @@ async fn a_known_key_is_a_duplicate_or_a_conflict() {
     assert_eq!(
         answers[0].outcome,
         Outcome::New,
-        "the same id is the same event, told again"
+        "the same id is the same event, repeated"
     );
     assert_eq!(answers[1].outcome, Outcome::Duplicate { event_id: kept });
     assert_eq!(answers[2].outcome, Outcome::Duplicate { event_id: kept });
@@ -104,16 +104,16 @@ async fn a_known_key_is_a_duplicate_or_a_conflict() {
 }
 
 #[tokio::test]
-async fn one_batch_may_name_a_key_twice() {
+async fn key_may_occur_twice_in_one_batch() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let first = event(KIND, 1, "acme", "key");
-    let twin = NewEvent {
+    let duplicate = NewEvent {
         event_id: new_id(),
         shard: 2,
         ..first.clone()
     };
-    let rival = NewEvent {
+    let conflicting = NewEvent {
         event_id: new_id(),
         payload: b"other".to_vec(),
         ..first.clone()
@@ -121,7 +121,7 @@ async fn one_batch_may_name_a_key_twice() {
     let last = event(KIND, 1, "acme", "another key");
     let answers = store
         .ledger()
-        .append(vec![first.clone(), twin, rival, last])
+        .append(vec![first.clone(), duplicate, conflicting, last])
         .await
         .unwrap();
     assert_eq!(answers[0].outcome, Outcome::New);
@@ -150,7 +150,7 @@ async fn one_batch_may_name_a_key_twice() {
 }
 
 #[tokio::test]
-async fn bad_events_are_named_before_they_join_a_flush() {
+async fn bad_events_are_refused_before_they_join_a_flush() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let good = event(KIND, 0, "acme", "key");
@@ -209,10 +209,10 @@ async fn bad_events_are_named_before_they_join_a_flush() {
                 kind: EventType::QuotaChanged,
                 ..good.clone()
             },
-            "not for service scheduler",
+            "may not be appended by service scheduler",
         ),
     ];
-    for (bad, told) in cases {
+    for (bad, expected) in cases {
         let refused = store
             .ledger()
             .append(vec![good.clone(), bad])
@@ -221,7 +221,7 @@ async fn bad_events_are_named_before_they_join_a_flush() {
         assert!(matches!(refused, AppendError::BadEvent(_)), "{refused}");
         let sentence = refused.to_string();
         assert!(
-            sentence.contains(told) && sentence.contains("event 1"),
+            sentence.contains(expected) && sentence.contains("event 1"),
             "{sentence}"
         );
     }
@@ -235,9 +235,9 @@ async fn bad_events_are_named_before_they_join_a_flush() {
     );
 }
 
-/// Straight at the function, as a service with a bug would.
+/// Calls the function directly, as a faulty service would.
 #[tokio::test]
-async fn the_database_refuses_by_itself() {
+async fn database_refuses_bad_events() {
     let database = TestDatabase::create().await.unwrap();
     let refusal = async |role: &str, event: NewEvent, stream: i16| {
         let mut connection = connect(&database.url_of(role)).await;
@@ -247,17 +247,17 @@ async fn the_database_refuses_by_itself() {
             .to_string()
     };
     let good = event(KIND, 0, "acme", "key");
-    let told = refusal("servo_planner_loop", good.clone(), 1).await;
+    let message = refusal("servo_planner_loop", good.clone(), 1).await;
     assert!(
-        told.contains("role servo_planner_loop may not append events of type 26"),
-        "{told}"
+        message.contains("role servo_planner_loop may not append events of type 26"),
+        "{message}"
     );
-    let told = refusal("servo_scheduler_loop", good.clone(), 2).await;
+    let message = refusal("servo_scheduler_loop", good.clone(), 2).await;
     assert!(
-        told.contains("events of type 26 belong to stream 1, not to stream 2"),
-        "{told}"
+        message.contains("events of type 26 belong to stream 1, not to stream 2"),
+        "{message}"
     );
-    let told = refusal(
+    let message = refusal(
         "servo_scheduler_loop",
         NewEvent {
             shard: 64,
@@ -267,10 +267,10 @@ async fn the_database_refuses_by_itself() {
     )
     .await;
     assert!(
-        told.contains("a shard that does not exist: stream 1, shard 64"),
-        "{told}"
+        message.contains("a shard that does not exist: stream 1, shard 64"),
+        "{message}"
     );
-    let told = refusal(
+    let message = refusal(
         "servo_scheduler_loop",
         NewEvent {
             payload: vec![0; 65_537],
@@ -279,8 +279,8 @@ async fn the_database_refuses_by_itself() {
         1,
     )
     .await;
-    assert!(told.contains("payload_bytes_max"), "{told}");
-    let told = refusal(
+    assert!(message.contains("payload_bytes_max"), "{message}");
+    let message = refusal(
         "servo_scheduler_loop",
         NewEvent {
             tenant: String::new(),
@@ -289,16 +289,16 @@ async fn the_database_refuses_by_itself() {
         1,
     )
     .await;
-    assert!(told.contains("tenant_is_named"), "{told}");
-    let told = refusal("servo_scheduler", good.clone(), 1).await;
+    assert!(message.contains("tenant_is_named"), "{message}");
+    let message = refusal("servo_scheduler", good.clone(), 1).await;
     assert!(
-        told.contains("role servo_scheduler may append for tenant (none) only"),
-        "{told}"
+        message.contains("role servo_scheduler may append for tenant (none) only"),
+        "{message}"
     );
-    let told = refusal("servo_gateway_loop", good, 1).await;
+    let message = refusal("servo_gateway_loop", good, 1).await;
     assert!(
-        told.contains("permission denied for function append"),
-        "{told}"
+        message.contains("permission denied for function append"),
+        "{message}"
     );
 }
 
@@ -325,7 +325,7 @@ async fn raw_append(
 }
 
 #[tokio::test]
-async fn a_handler_appends_for_its_own_tenant_only_and_with_its_rows() {
+async fn handler_appends_for_its_own_tenant_only_and_with_its_rows() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Quota);
     let change = |tenant: &str| event(EventType::QuotaChanged, 0, tenant, "quota:1");
@@ -365,7 +365,7 @@ async fn a_handler_appends_for_its_own_tenant_only_and_with_its_rows() {
     );
 }
 
-/// The database refuses one caller's event type; the forty-nine others of the same flush do not notice.
+/// The database refuses one caller's event type; the forty-nine others of the same flush succeed.
 #[tokio::test]
 async fn one_bad_caller_among_fifty_fails_alone() {
     let database = TestDatabase::create().await.unwrap();
@@ -397,27 +397,27 @@ async fn one_bad_caller_among_fifty_fails_alone() {
     }
     assert!(
         store.ledger().counts().commits > 10,
-        "the bad one was not alone in its flush"
+        "the bad event shared its flush with others"
     );
 }
 
 #[tokio::test]
-async fn callers_that_give_up_hurt_nobody() {
+async fn cancelled_callers_do_not_affect_others() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let mut given_up = Vec::new();
+    let mut cancelled = Vec::new();
     for n in 0..200 {
         let ledger = store.ledger().clone();
-        let own = vec![event(KIND, 0, "acme", &format!("gone {n}"))];
-        given_up.push(tokio::spawn(async move { ledger.append(own).await }));
+        let own = vec![event(KIND, 0, "acme", &format!("cancelled {n}"))];
+        cancelled.push(tokio::spawn(async move { ledger.append(own).await }));
         if n % 2 == 0 {
             tokio::task::yield_now().await;
         }
-        given_up[n].abort();
+        cancelled[n].abort();
     }
     let answers = store
         .ledger()
-        .append(vec![event(KIND, 0, "acme", "patient")])
+        .append(vec![event(KIND, 0, "acme", "completed")])
         .await
         .unwrap();
     assert_eq!(answers[0].outcome, Outcome::New);
@@ -426,10 +426,10 @@ async fn callers_that_give_up_hurt_nobody() {
         .read(Stream::Execution, 0, 0, 1_000)
         .await
         .unwrap();
-    assert_eq!(read.last().unwrap().idempotency_key, "patient");
+    assert_eq!(read.last().unwrap().idempotency_key, "completed");
 }
 
-/// Every caller's events are one commit: a reader never sees half of them.
+/// Every caller's events are one commit: a reader never sees only some of them.
 #[tokio::test]
 async fn callers_share_commits() {
     let database = TestDatabase::create().await.unwrap();
@@ -458,10 +458,10 @@ async fn callers_share_commits() {
 }
 
 #[tokio::test]
-async fn time_never_goes_back_within_a_shard() {
+async fn time_never_decreases_within_a_shard() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    // As if the clock had been set back after the last event.
+    // Simulates a clock that was set back after the last event.
     sqlx::query(
         "UPDATE ledger.shards SET recorded_at = clock_timestamp() + interval '1 hour' WHERE shard = 0",
     )
@@ -482,7 +482,7 @@ async fn time_never_goes_back_within_a_shard() {
 }
 
 #[tokio::test]
-async fn a_closed_store_waits_for_nobody_and_says_so() {
+async fn append_to_a_closed_store_fails() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     store

@@ -1,4 +1,5 @@
-//! What a service is told when its database is not ready, and what it forgets when its database was restarted.
+//! The errors of a database that is not ready, and the state that a service discards after a
+//! restart of its database.
 
 #![cfg(test)]
 
@@ -10,12 +11,12 @@ use servo_model::Service;
 use servo_store::migrate::MIGRATIONS;
 use servo_store::{DatabaseConfig, NotReady, Store, StoreError, query};
 
-fn told(store: Result<(), NotReady>) -> String {
+fn message(store: Result<(), NotReady>) -> String {
     store.unwrap_err().to_string()
 }
 
 #[tokio::test]
-async fn a_migrated_database_is_ready_for_every_service() {
+async fn migrated_database_is_ready_for_every_service() {
     let database = TestDatabase::create().await.unwrap();
     for service in Service::ALL
         .into_iter()
@@ -26,35 +27,35 @@ async fn a_migrated_database_is_ready_for_every_service() {
 }
 
 #[tokio::test]
-async fn an_unreachable_database_is_named() {
+async fn unreachable_database_is_reported() {
     let url = format!("postgres://127.0.0.1:{}/servo", free_port().unwrap());
     let mut config = DatabaseConfig::new(url, "secret");
     config.acquire_timeout_ms = 100;
-    let told = told(
+    let error = message(
         Store::connect(Service::Quota, &config)
             .unwrap()
             .check()
             .await,
     );
     assert!(
-        told.starts_with("Postgres at database.url cannot be reached"),
-        "{told}"
+        error.starts_with("Postgres at database.url cannot be reached"),
+        "{error}"
     );
 }
 
 #[tokio::test]
-async fn a_wrong_password_is_told_apart_from_a_missing_schema() {
+async fn wrong_password_and_missing_schema_have_different_errors() {
     let database = TestDatabase::create().await.unwrap();
     let config = DatabaseConfig::new(database.service_url(), "wrong");
-    let told_login = told(
+    let login_error = message(
         Store::connect(Service::Quota, &config)
             .unwrap()
             .check()
             .await,
     );
     assert!(
-        told_login.contains("password authentication failed") && told_login.contains("migrate"),
-        "{told_login}"
+        login_error.contains("password authentication failed") && login_error.contains("migrate"),
+        "{login_error}"
     );
     let url = empty_database(&database).await;
     let (_, server) = url.split_once('@').unwrap();
@@ -62,7 +63,7 @@ async fn a_wrong_password_is_told_apart_from_a_missing_schema() {
         format!("postgres://{server}"),
         database.password().to_owned(),
     );
-    let told_schema = told(
+    let schema_error = message(
         Store::connect(Service::Quota, &config)
             .unwrap()
             .check()
@@ -72,11 +73,11 @@ async fn a_wrong_password_is_told_apart_from_a_missing_schema() {
         "the schema is at version 0 and this binary needs {}",
         MIGRATIONS.len()
     );
-    assert!(told_schema.starts_with(&expected), "{told_schema}");
+    assert!(schema_error.starts_with(&expected), "{schema_error}");
 }
 
 #[tokio::test]
-async fn an_older_and_an_edited_schema_are_refused_and_a_newer_one_is_not() {
+async fn older_and_edited_schemas_are_refused_and_newer_ones_accepted() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Quota);
     let mut admin = admin(&database).await;
@@ -86,7 +87,9 @@ async fn an_older_and_an_edited_schema_are_refused_and_a_newer_one_is_not() {
     alter("INSERT INTO store.migrations VALUES (9999, 'later', sha256('x'))").await;
     store.check().await.unwrap();
     alter("UPDATE store.migrations SET checksum = sha256('x') WHERE number = 2").await;
-    assert!(told(store.check().await).contains("0002_ledger_tables ran with another text"));
+    assert!(
+        message(store.check().await).contains("0002_ledger_tables was applied with another text")
+    );
     alter("DELETE FROM store.migrations WHERE number > 5").await;
     assert_eq!(
         store.check().await.unwrap_err(),
@@ -97,32 +100,32 @@ async fn an_older_and_an_edited_schema_are_refused_and_a_newer_one_is_not() {
     );
 }
 
-/// F20: the sum of all pools against what Postgres has to give.
+/// F20: the sum of all pools compared with the connection limit of Postgres.
 #[tokio::test]
 async fn f20_pools_over_budget_are_refused() {
     let database = TestDatabase::create().await.unwrap();
     let mut config = config(&database);
     config.fleet_connections = 7;
-    let told_own = told(
+    let pools_error = message(
         Store::connect(Service::Quota, &config)
             .unwrap()
             .check()
             .await,
     );
     assert!(
-        told_own.contains("are 8 together, above database.fleet_connections (7)"),
-        "{told_own}"
+        pools_error.contains("are 8 together, above database.fleet_connections (7)"),
+        "{pools_error}"
     );
     config.fleet_connections = 100_000;
-    let told_fleet = told(
+    let fleet_error = message(
         Store::connect(Service::Quota, &config)
             .unwrap()
             .check()
             .await,
     );
     assert!(
-        told_fleet.contains("fleet_connections is 100000, above what Postgres has to give"),
-        "{told_fleet}"
+        fleet_error.contains("fleet_connections is 100000, more than Postgres allows"),
+        "{fleet_error}"
     );
 }
 
@@ -144,7 +147,7 @@ async fn f20_an_exhausted_pool_answers_unavailable() {
 }
 
 #[tokio::test]
-async fn a_failed_statement_cannot_be_committed_over() {
+async fn transaction_with_a_failed_statement_cannot_be_committed() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Quota);
     let mut tx = store.requests().begin("acme").await.unwrap();
@@ -158,7 +161,7 @@ async fn a_failed_statement_cannot_be_committed_over() {
 }
 
 #[tokio::test]
-async fn a_lost_connection_begins_a_new_generation_and_ends_its_leases() {
+async fn lost_connection_begins_a_new_generation_and_ends_its_leases() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let anna = leases(&store, "anna");
@@ -185,10 +188,11 @@ async fn a_lost_connection_begins_a_new_generation_and_ends_its_leases() {
     store.loops().fence(&lease, 0, 0).await.unwrap();
 }
 
-/// Idle connections die unseen with the server; the next transaction works, and memory of before is void.
+/// Idle connections break unnoticed with the server; the next transaction works, and cached state
+/// is invalid.
 #[tokio::test]
-async fn a_restarted_postgres_is_noticed_by_the_next_transaction() {
-    let mut own = OwnPostgres::start(PostgresOptions::fast_and_forgetful()).await;
+async fn restart_of_postgres_is_detected_by_the_next_transaction() {
+    let mut own = OwnPostgres::start(PostgresOptions::without_durability()).await;
     let store = Store::connect(Service::Scheduler, &own.config()).unwrap();
     store.requests().begin("acme").await.unwrap();
     store.loops().begin().await.unwrap();

@@ -1,4 +1,4 @@
-//! Two holders of one lease: whatever the old one does after its lease was taken over, not one row of it gets through. (F9)
+//! Two holders of one lease: after a takeover, the old holder cannot write a single row. (F9)
 
 #![cfg(test)]
 
@@ -14,13 +14,14 @@ use servo_local::{Child, PostgresOptions};
 use servo_model::{EventType, Service};
 use servo_store::{DatabaseConfig, FencedTx, Lease, LeaseTtl, Leases, Store, StoreError, query};
 
-/// How long after the end of a lease another holder must have it, measured in `make chaos`.
+/// How long after the expiry of a lease another holder must have it, measured in `make chaos`.
 const TAKEOVER_MARGIN: Duration = Duration::from_secs(3);
-/// Where the old holder is stopped, in the order of its fold.
+/// The number of statements of a fold, before each of which the old holder is stopped.
 const STATEMENTS: usize = 5;
 const CASES_AT_ONCE: usize = 32;
 
-/// Connections that are the case's own: one killed by a timeout must not end the leases of another case.
+/// Opens separate connections for each case, because a connection killed by a timeout must not end
+/// the leases of another case.
 fn own_store(config: &DatabaseConfig) -> Store {
     let config = DatabaseConfig {
         loops_connections: 2,
@@ -30,7 +31,7 @@ fn own_store(config: &DatabaseConfig) -> Store {
     Store::connect(Service::Scheduler, &config).unwrap()
 }
 
-/// A row that says which epoch wrote it.
+/// Writes a row that records its epoch.
 async fn write_row(
     tx: &mut FencedTx,
     case: i64,
@@ -44,7 +45,7 @@ async fn write_row(
         .await
 }
 
-/// Acquires the shard as soon as that is possible.
+/// Acquires the shard as soon as possible.
 async fn take_over(store: &Store, holder: &str, shard: i16) -> Lease {
     let leases = leases(store, holder);
     let mut wait = Wait::within(LIMIT, "the shard's lease to expire");
@@ -78,10 +79,11 @@ async fn f09_a_holder_paused_between_any_two_statements_writes_nothing() {
     assert_eq!(stale, 0);
 }
 
-/// Anna is stopped at one point of her fold until Ben has taken over and folded; answers how long Ben waited.
+/// Stops Anna at one point of her fold until Ben has taken over and folded; returns how long Ben
+/// waited.
 async fn pause_and_continue(config: DatabaseConfig, case: usize) -> Duration {
     let (old, new) = (own_store(&config), own_store(&config));
-    // The cases of a wave have a shard each.
+    // The cases of a wave use different shards.
     let shard = (case % CASES_AT_ONCE) as i16;
     let anna = take_over(&old, &format!("anna {case}"), shard).await;
     let held_since = Instant::now();
@@ -114,28 +116,30 @@ async fn pause_and_continue(config: DatabaseConfig, case: usize) -> Duration {
     waited
 }
 
-/// Begin and fence, two rows, commit; stopped before statement `case % 5` until `meanwhile` is done.
+/// Begins, fences, writes two rows and commits, but pauses before statement `case % 5` until
+/// `takeover` is done.
 async fn stop_in_fold<T>(
     store: &Store,
     lease: &Lease,
     case: usize,
-    meanwhile: impl Future<Output = T>,
+    takeover: impl Future<Output = T>,
 ) -> (StoreError, T) {
     let (paused, resume) = (tokio::sync::Notify::new(), tokio::sync::Notify::new());
-    let stop = Stop {
+    let stop = PausePoint {
         before: case % STATEMENTS,
         paused: &paused,
         resume: &resume,
     };
     let others = async {
         paused.notified().await;
-        let done = meanwhile.await;
+        let done = takeover.await;
         resume.notify_one();
         done
     };
     let folding = async {
         let folded = fold(store, lease, case as i64, Some(stop), 0).await;
-        // A machine so slow that the lease ran out before the stop was reached has no need to stop.
+        // On a machine so slow that the lease expired before the pause was reached, there is no
+        // pause.
         paused.notify_one();
         folded
     };
@@ -143,14 +147,14 @@ async fn stop_in_fold<T>(
     (folded.expect_err("a stale fold was committed"), done)
 }
 
-struct Stop<'a> {
+struct PausePoint<'a> {
     before: usize,
     paused: &'a tokio::sync::Notify,
     resume: &'a tokio::sync::Notify,
 }
 
-impl Stop<'_> {
-    async fn reached(stop: &Option<Stop<'_>>, statement: usize) {
+impl PausePoint<'_> {
+    async fn reached(stop: &Option<PausePoint<'_>>, statement: usize) {
         if let Some(stop) = stop.as_ref().filter(|stop| stop.before == statement) {
             stop.paused.notify_one();
             stop.resume.notified().await;
@@ -162,19 +166,19 @@ async fn fold(
     store: &Store,
     lease: &Lease,
     case: i64,
-    stop: Option<Stop<'_>>,
+    stop: Option<PausePoint<'_>>,
     first_ordinal: i32,
 ) -> Result<(), StoreError> {
     let mark = lease.watermark();
-    Stop::reached(&stop, 0).await;
+    PausePoint::reached(&stop, 0).await;
     let mut tx = store.loops().fence(lease, mark, mark).await?;
-    Stop::reached(&stop, 1).await;
+    PausePoint::reached(&stop, 1).await;
     write_row(&mut tx, case, first_ordinal, lease.epoch()).await?;
-    Stop::reached(&stop, 2).await;
+    PausePoint::reached(&stop, 2).await;
     write_row(&mut tx, case, first_ordinal + 1, lease.epoch()).await?;
-    Stop::reached(&stop, 3).await;
+    PausePoint::reached(&stop, 3).await;
     tx.advance(mark + 1).await?;
-    Stop::reached(&stop, 4).await;
+    PausePoint::reached(&stop, 4).await;
     tx.commit().await
 }
 
@@ -222,7 +226,7 @@ async fn stop_and_continue(own: &OwnPostgres, store: &Store, shard: i16) -> Dura
     assert_eq!(
         rows(store, shard).await,
         at_takeover,
-        "rows of the old holder got through"
+        "the old holder wrote rows after the takeover"
     );
     leases(store, "ben").release(lease).await.unwrap();
     waited
@@ -238,7 +242,7 @@ async fn rows(store: &Store, shard: i16) -> i64 {
     rows[0].0
 }
 
-/// This test binary once more, running nothing but [`holder_process`].
+/// Starts this test binary again, running only [`holder_process`].
 fn spawn_holder(own: &OwnPostgres, shard: i16) -> Child {
     let mut command = Child::command(&std::env::current_exe().unwrap());
     command.args(["--exact", "holder_process", "--ignored", "--nocapture"]);
@@ -247,7 +251,7 @@ fn spawn_holder(own: &OwnPostgres, shard: i16) -> Child {
     Child::spawn("holder", command).unwrap()
 }
 
-/// Folds as fast as it can and renews its lease, until it is told that the lease is lost.
+/// Folds continuously and renews its lease, until the lease is lost.
 #[tokio::test]
 #[ignore = "the process that f09_a_stopped_process_writes_nothing_after_takeover stops"]
 async fn holder_process() {

@@ -1,5 +1,5 @@
-//! Readers skip nothing: whatever commits late, dies before it commits, or stays open elsewhere, every committed event
-//! is read exactly once and in order. (F22)
+//! Readers skip nothing: late commits, killed writers and open transactions do not keep a committed
+//! event from being read exactly once and in order. (F22)
 
 #![cfg(test)]
 
@@ -25,14 +25,14 @@ const READERS: usize = 4;
 const SHARDS: i16 = Stream::Execution.shards();
 const KIND: EventType = EventType::TaskFinished;
 
-/// Where each committed event stands, as its writer was told.
+/// The shard and position of each committed event, as returned to its writer.
 type Committed = HashMap<Uuid, (i16, i64)>;
 
-/// What each reader saw of a shard, in the order it saw it.
-type Seen = HashMap<i16, Vec<Uuid>>;
+/// The events that the readers read from each shard, in order.
+type EventsRead = HashMap<i16, Vec<Uuid>>;
 
 async fn own_store(loops_connections: u32) -> (OwnPostgres, Store) {
-    let own = OwnPostgres::start(PostgresOptions::fast_and_forgetful()).await;
+    let own = OwnPostgres::start(PostgresOptions::without_durability()).await;
     let mut config = own.config();
     config.loops_connections = loops_connections;
     config.acquire_timeout_ms = 30_000;
@@ -56,7 +56,7 @@ async fn f22_every_committed_event_is_read_once_and_in_order() {
             ))
         })
         .collect();
-    // Whoever waits for a pass learns when there are no readers left.
+    // Waiters on a pass fail once there are no readers left.
     drop(passes);
     let committed = Arc::new(Mutex::new(Committed::new()));
     let writers = (0..WRITERS).map(|n| {
@@ -73,9 +73,9 @@ async fn f22_every_committed_event_is_read_once_and_in_order() {
         writer.unwrap();
     }
     end.send(true).unwrap();
-    let mut seen = Seen::new();
+    let mut events_read = EventsRead::new();
     for reader in readers {
-        seen.extend(reader.await.unwrap());
+        events_read.extend(reader.await.unwrap());
     }
     let committed = committed.lock().await;
     assert!(
@@ -83,36 +83,39 @@ async fn f22_every_committed_event_is_read_once_and_in_order() {
         "{} of {events} events committed",
         committed.len()
     );
-    assert_same(&seen, &committed);
+    assert_same(&events_read, &committed);
 }
 
-/// The readers' view, position by position, against what the writers were told.
-fn assert_same(seen: &Seen, committed: &Committed) {
-    assert_eq!(seen.values().map(Vec::len).sum::<usize>(), committed.len());
-    for (shard, ids) in seen {
+/// Compares the readers' events, position by position, with the writers' results.
+fn assert_same(events_read: &EventsRead, committed: &Committed) {
+    assert_eq!(
+        events_read.values().map(Vec::len).sum::<usize>(),
+        committed.len()
+    );
+    for (shard, ids) in events_read {
         for (index, id) in ids.iter().enumerate() {
-            let told = committed
+            let expected = committed
                 .get(id)
                 .unwrap_or_else(|| panic!("{id} was read but never committed"));
-            assert_eq!(*told, (*shard, index as i64 + 1), "{id}");
+            assert_eq!(*expected, (*shard, index as i64 + 1), "{id}");
         }
     }
 }
 
-/// Reads its share of the shards over and over; after the end once more, so that nothing is left.
+/// Reads its share of the shards repeatedly, and once more after the end, so that nothing is left.
 async fn read_until_end(
     reader: LedgerReader,
     first: usize,
     passes: watch::Sender<u64>,
     ended: watch::Receiver<bool>,
-) -> Seen {
-    let mut seen = Seen::new();
+) -> EventsRead {
+    let mut events_read = EventsRead::new();
     loop {
         let last_pass = *ended.borrow();
         for shard in (0..SHARDS).filter(|shard| *shard as usize % READERS == first) {
-            let ids = seen.entry(shard).or_default();
+            let ids = events_read.entry(shard).or_default();
             loop {
-                // A hole is an error of its own, so this also checks that positions are consecutive.
+                // A gap is an error, so this also checks that positions are consecutive.
                 let events = reader
                     .read(Stream::Execution, shard, ids.len() as i64, 500)
                     .await
@@ -125,7 +128,7 @@ async fn read_until_end(
         }
         passes.send_modify(|passes| *passes += 1);
         if last_pass {
-            return seen;
+            return events_read;
         }
     }
 }
@@ -164,14 +167,14 @@ impl Writer {
                 2 => continue,
                 _ => {}
             }
-            // A writer that waited too long was ended by its role's timeout; nothing of it was committed.
+            // A writer that waited too long was ended by its role's timeout; it committed nothing.
             let Ok(()) = tx.commit().await else { continue };
             left -= batch.len();
-            let places = answers.iter().map(|answer| (answer.shard, answer.position));
+            let positions = answers.iter().map(|answer| (answer.shard, answer.position));
             self.committed
                 .lock()
                 .await
-                .extend(batch.iter().map(|event| event.event_id).zip(places));
+                .extend(batch.iter().map(|event| event.event_id).zip(positions));
         }
     }
 
@@ -185,7 +188,7 @@ impl Writer {
             .collect()
     }
 
-    /// Commits only after readers have come by again and have not seen it.
+    /// Waits until readers have passed without seeing the uncommitted events.
     async fn wait_for_readers(&mut self) {
         let now = *self.reader_passes.borrow();
         self.reader_passes
@@ -204,11 +207,11 @@ async fn kill(admin: &mut PgConnection, tx: &mut LoopTx) {
         .unwrap();
 }
 
-/// A transaction that stays open elsewhere, with rows and locks of its own, holds back no reader of other shards.
+/// An open transaction with its own rows and locks does not delay readers of other shards.
 #[tokio::test(flavor = "multi_thread")]
 async fn f22_an_open_transaction_elsewhere_delays_no_reader() {
     let (own, store) = own_store(8).await;
-    // An administrator's session is bound to no timeout.
+    // An administrator's session has no timeout.
     let mut admin = connect(&own.postgres.admin_url()).await;
     let mut open = admin.begin().await.unwrap();
     sqlx::raw_sql(
@@ -243,11 +246,11 @@ async fn f22_an_open_transaction_elsewhere_delays_no_reader() {
     open.rollback().await.unwrap();
 }
 
-/// The same events appended by racing writers appear once, on whatever shard each writer thought right.
+/// The same events appended by concurrent writers are stored once, on whichever shard was first.
 #[tokio::test(flavor = "multi_thread")]
 async fn f22_racing_writers_append_the_same_events_once() {
     let (own, store) = own_store(8).await;
-    let rival = Store::connect(Service::Scheduler, &own.config()).unwrap();
+    let second_store = Store::connect(Service::Scheduler, &own.config()).unwrap();
     let events = count(20_000, 1_000);
     let originals: Vec<NewEvent> = (0..events)
         .map(|n| event(KIND, (n % 64) as i16, "acme", &format!("race {n}")))
@@ -262,9 +265,9 @@ async fn f22_racing_writers_append_the_same_events_once() {
     };
     let racers = [
         (&store, originals.clone()),
-        (&rival, copies(0)),
+        (&second_store, copies(0)),
         (&store, copies(1)),
-        (&rival, copies(7)),
+        (&second_store, copies(7)),
     ];
     let answers = join_all(
         racers

@@ -1,5 +1,5 @@
-//! A connection cut around the commit leaves its outcome unknown; the ledger repeats with the same event ids, and
-//! every event is there exactly once. (F23)
+//! A connection that breaks around the commit leaves its outcome unknown; the ledger retries with
+//! the same event ids, and every event is stored exactly once. (F23)
 
 #![cfg(test)]
 
@@ -18,17 +18,17 @@ use tokio::net::{TcpListener, TcpStream};
 const PASS: u8 = 0;
 /// The statement never reaches Postgres.
 const CUT_BEFORE: u8 = 1;
-/// It does, and the connection is gone at once.
+/// The statement reaches Postgres, and the connection breaks immediately.
 const CUT_AFTER: u8 = 2;
-/// It does, Postgres has committed and says so, and nobody hears it.
+/// Postgres has committed and responded, but the response is lost.
 const CUT_BEFORE_ANSWER: u8 = 3;
 
-/// Stands in the payload of every event, so that the proxy knows the statement that appends.
+/// Part of the payload of every event, so that the proxy recognizes the statement that appends.
 const MARK: &[u8] = b"cut-here";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f23_a_cut_around_the_commit_appends_exactly_once() {
-    let own = OwnPostgres::start(PostgresOptions::fast_and_forgetful()).await;
+    let own = OwnPostgres::start(PostgresOptions::without_durability()).await;
     let cut = Arc::new(AtomicU8::new(PASS));
     let port = start_proxy(own.postgres.port(), cut.clone()).await;
     let store = Store::connect(Service::Scheduler, &own.config_at(port)).unwrap();
@@ -49,7 +49,11 @@ async fn f23_a_cut_around_the_commit_appends_exactly_once() {
         };
         let answers = store.ledger().append(vec![marked]).await.unwrap();
         assert_eq!(answers[0].outcome, Outcome::New, "append {n}");
-        assert_eq!(cut.load(Ordering::SeqCst), PASS, "append {n} was not cut");
+        assert_eq!(
+            cut.load(Ordering::SeqCst),
+            PASS,
+            "append {n} was not interrupted"
+        );
     }
     let direct = Store::connect(Service::Scheduler, &own.config()).unwrap();
     let mut keys = Vec::new();
@@ -73,7 +77,7 @@ async fn f23_a_cut_around_the_commit_appends_exactly_once() {
     connect(&own.postgres.admin_url()).await;
 }
 
-/// Passes bytes on until it is told to cut, which it does once.
+/// Forwards bytes, and breaks one connection when `cut` is set.
 async fn start_proxy(server_port: u16, cut: Arc<AtomicU8>) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -83,25 +87,25 @@ async fn start_proxy(server_port: u16, cut: Arc<AtomicU8>) -> u16 {
             let server = TcpStream::connect(("127.0.0.1", server_port))
                 .await
                 .unwrap();
-            tokio::spawn(pass_on(client, server, cut.clone()));
+            tokio::spawn(forward(client, server, cut.clone()));
         }
     });
     port
 }
 
-/// Returning drops both sockets, which is the cut.
-async fn pass_on(mut client: TcpStream, mut server: TcpStream, cut: Arc<AtomicU8>) {
+/// Returning drops both sockets, which breaks the connection.
+async fn forward(mut client: TcpStream, mut server: TcpStream, cut: Arc<AtomicU8>) {
     let (mut up, mut down) = (vec![0; 65_536], vec![0; 65_536]);
     loop {
         tokio::select! {
             read = client.read(&mut up) => {
                 let Ok(n @ 1..) = read else { return };
                 let is_append = up[..n].windows(MARK.len()).any(|window| window == MARK);
-                let how = if is_append { cut.swap(PASS, Ordering::SeqCst) } else { PASS };
-                if how == CUT_BEFORE || server.write_all(&up[..n]).await.is_err() || how == CUT_AFTER {
+                let cut_mode = if is_append { cut.swap(PASS, Ordering::SeqCst) } else { PASS };
+                if cut_mode == CUT_BEFORE || server.write_all(&up[..n]).await.is_err() || cut_mode == CUT_AFTER {
                     return;
                 }
-                if how == CUT_BEFORE_ANSWER {
+                if cut_mode == CUT_BEFORE_ANSWER {
                     wait_until_committed(&mut server).await;
                     return;
                 }
@@ -116,7 +120,8 @@ async fn pass_on(mut client: TcpStream, mut server: TcpStream, cut: Arc<AtomicU8
     }
 }
 
-/// ReadyForQuery, the last message of an answer, says that the transaction is over: `Z`, length 5, `I` for idle.
+/// ReadyForQuery, the last message of a response, marks the end of the transaction: `Z`, length 5,
+/// `I` for idle.
 async fn wait_until_committed(server: &mut TcpStream) {
     let mut answer = Vec::new();
     while !answer.ends_with(b"Z\0\0\0\x05I") {

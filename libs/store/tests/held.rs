@@ -1,4 +1,5 @@
-//! The holder's own append: it meets `ledger.append` at the same keys, and stores all of a batch or nothing.
+//! The holder's append: it shares its keys with `ledger.append`, and stores all of a batch or
+//! nothing.
 
 #![cfg(test)]
 
@@ -21,7 +22,7 @@ async fn hold(store: &Store) -> Lease {
         .unwrap()
 }
 
-/// The database's time, moved.
+/// Returns the database's time plus an offset.
 async fn time(store: &Store, ahead_us: i64) -> Timestamp {
     let rows: Vec<(Timestamp,)> = store
         .loops()
@@ -32,9 +33,12 @@ async fn time(store: &Store, ahead_us: i64) -> Timestamp {
 }
 
 async fn fold(store: &Store, batch: &HeldBatch<'_>) -> Result<Timestamp, StoreError> {
-    let places: Vec<String> = (1..=19).map(|n| format!("${n}")).collect();
-    let text: &'static str =
-        format!("SELECT ledger.fold(1::smallint, {})", places.join(", ")).leak();
+    let placeholders: Vec<String> = (1..=19).map(|n| format!("${n}")).collect();
+    let text: &'static str = format!(
+        "SELECT ledger.fold(1::smallint, {})",
+        placeholders.join(", ")
+    )
+    .leak();
     store
         .loops()
         .store_held(batch, batch.bind(query(text)))
@@ -64,7 +68,7 @@ async fn stored(store: &Store) -> usize {
 }
 
 #[tokio::test]
-async fn both_doors_know_a_key_and_a_body_by_the_same_hashes() {
+async fn both_ways_to_append_use_the_same_hashes() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let lease = hold(&store).await;
@@ -115,16 +119,16 @@ async fn both_doors_know_a_key_and_a_body_by_the_same_hashes() {
         ]
     );
 
-    let elsewhere = event(KIND, SHARD + 1, "acme", "b");
+    let other_shard = event(KIND, SHARD + 1, "acme", "b");
     store
         .ledger()
-        .append(vec![elsewhere.clone()])
+        .append(vec![other_shard.clone()])
         .await
         .unwrap();
     let taken = NewEvent {
         event_id: new_id(),
         shard: SHARD,
-        ..elsewhere
+        ..other_shard
     };
     let refused = fold_events(&store, &lease, 2, &[event(KIND, SHARD, "acme", "c"), taken]).await;
     assert!(
@@ -134,16 +138,16 @@ async fn both_doors_know_a_key_and_a_body_by_the_same_hashes() {
     assert_eq!(
         stored(&store).await,
         2,
-        "nothing of a refused batch is stored"
+        "no event of a refused batch is stored"
     );
 }
 
 #[tokio::test]
-async fn after_the_clock_was_set_back_time_stands_still_and_the_ledger_does_not() {
+async fn appends_continue_after_the_clock_was_set_back() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let lease = hold(&store).await;
-    // As if the clock had been set back after the last event.
+    // Simulates a clock that was set back after the last event.
     let set_back = "UPDATE ledger.shards SET recorded_at = clock_timestamp() + interval '1 hour' WHERE shard = $1";
     sqlx::query(set_back)
         .bind(SHARD)
@@ -171,7 +175,7 @@ async fn after_the_clock_was_set_back_time_stands_still_and_the_ledger_does_not(
 }
 
 #[tokio::test]
-async fn what_does_not_hold_is_refused_with_its_reason() {
+async fn invalid_batches_are_refused_with_their_reason() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let lease = hold(&store).await;
@@ -209,7 +213,7 @@ async fn what_does_not_hold_is_refused_with_its_reason() {
 
     store
         .ledger()
-        .append(vec![event(KIND, SHARD, "acme", "somebody else's")])
+        .append(vec![event(KIND, SHARD, "acme", "another caller's")])
         .await
         .unwrap();
     let refused = fold_events(&store, &lease, 0, &[one()]).await;

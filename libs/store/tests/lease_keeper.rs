@@ -1,4 +1,5 @@
-//! An instance keeps its fair share of shards, whatever happens to the others and to Postgres.
+//! An instance keeps its fair share of shards despite changes of other instances and failures of
+//! Postgres.
 
 #![cfg(test)]
 
@@ -14,7 +15,7 @@ use servo_model::{Service, Stream};
 use servo_store::{Lease, LeaseKeeper, LeaseTtl, Leases, ShardOwner, Store};
 use sqlx::Executor;
 
-/// Records what it is told, in order.
+/// Records its calls, in order.
 #[derive(Clone, Default)]
 struct Owner {
     calls: Arc<Mutex<Vec<String>>>,
@@ -82,14 +83,14 @@ async fn instances_share_the_shards_evenly_and_leave_before_they_release() {
     assert_eq!(round.changed, 0, "all are held");
     assert!(
         round.again_in.is_some(),
-        "the first is about to give some back"
+        "the first is about to release some"
     );
     assert_eq!(one.run_once().await.unwrap().changed, 8);
     assert_eq!(first.calls(), ["leaves 8", "holds 8"]);
     assert_eq!(
         first.held(),
         (0..8).collect::<Vec<_>>(),
-        "neighbours stay together"
+        "adjacent shards stay together"
     );
     let round = two.run_once().await.unwrap();
     assert_eq!((round.changed, round.again_in), (8, None));
@@ -99,13 +100,13 @@ async fn instances_share_the_shards_evenly_and_leave_before_they_release() {
     assert_eq!(
         one.run_once().await.unwrap().changed,
         8,
-        "takes over at once"
+        "takes over immediately"
     );
     assert_eq!(first.held().len(), 16);
 }
 
 #[tokio::test]
-async fn a_failed_renewal_keeps_what_has_not_expired() {
+async fn failed_renewal_keeps_unexpired_leases() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Dispatcher);
     let (keeper, owner) = keeper(&store, "one");
@@ -125,7 +126,7 @@ async fn a_failed_renewal_keeps_what_has_not_expired() {
 }
 
 #[tokio::test]
-async fn a_failed_renewal_drops_what_has_expired() {
+async fn failed_renewal_drops_expired_leases() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Dispatcher);
     let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
@@ -150,7 +151,7 @@ async fn a_failed_renewal_drops_what_has_expired() {
 }
 
 #[tokio::test]
-async fn after_a_lost_connection_everything_is_acquired_again() {
+async fn all_shards_are_acquired_again_after_a_lost_connection() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Dispatcher);
     let (keeper, _) = keeper(&store, "one");
@@ -170,7 +171,7 @@ async fn after_a_lost_connection_everything_is_acquired_again() {
 }
 
 #[tokio::test]
-async fn a_shard_that_cannot_be_processed_is_left_to_others() {
+async fn unprocessable_shard_is_released_to_others() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Dispatcher);
     let (keeper, owner) = keeper(&store, "one");
@@ -181,7 +182,7 @@ async fn a_shard_that_cannot_be_processed_is_left_to_others() {
     assert_eq!(
         keeper.run_once().await.unwrap().changed,
         0,
-        "it is not taken again"
+        "it is not acquired again"
     );
     owner.unreadable.lock().unwrap().clear();
     assert_eq!(keeper.run_once().await.unwrap().changed, 1);

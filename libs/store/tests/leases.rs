@@ -1,4 +1,4 @@
-//! Leases: who may take what, and what a holder may rely on.
+//! Leases: which role may acquire what, and the guarantees for a holder.
 
 #![cfg(test)]
 
@@ -10,7 +10,7 @@ use servo_model::{EventType, Service, Stream};
 use servo_store::{LeaseTtl, Leases, StoreError, query};
 use sqlx::{Connection, PgConnection};
 
-/// Database time is never faked; a lease runs out by being given a past end.
+/// Expires a lease by setting its end; database time is never faked.
 async fn expire(admin: &mut PgConnection, shard: i16) {
     sqlx::query(
         "UPDATE ledger.shards SET lease_until = clock_timestamp() WHERE stream = 1 AND shard = $1",
@@ -22,7 +22,7 @@ async fn expire(admin: &mut PgConnection, shard: i16) {
 }
 
 #[tokio::test]
-async fn a_shard_has_one_holder_and_epochs_only_rise() {
+async fn shard_has_one_holder_and_epochs_only_increase() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let mut admin = admin(&database).await;
@@ -35,15 +35,18 @@ async fn a_shard_has_one_holder_and_epochs_only_rise() {
             .collect::<Vec<_>>(),
         [(0, 1), (1, 1), (2, 1)]
     );
-    let taken = ben.acquire(&[0, 1, 2, 3], 4).await.unwrap();
+    let acquired = ben.acquire(&[0, 1, 2, 3], 4).await.unwrap();
     assert_eq!(
-        taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(),
+        acquired
+            .iter()
+            .map(|lease| lease.shard())
+            .collect::<Vec<_>>(),
         [3]
     );
     expire(&mut admin, 1).await;
-    let taken = ben.acquire(&[0, 1, 2], 4).await.unwrap();
+    let acquired = ben.acquire(&[0, 1, 2], 4).await.unwrap();
     assert_eq!(
-        taken
+        acquired
             .iter()
             .map(|lease| (lease.shard(), lease.epoch()))
             .collect::<Vec<_>>(),
@@ -69,9 +72,9 @@ async fn a_shard_has_one_holder_and_epochs_only_rise() {
     for lease in renewed.held {
         anna.release(lease).await.unwrap();
     }
-    let taken = ben.acquire(&[0, 2], 4).await.unwrap();
+    let acquired = ben.acquire(&[0, 2], 4).await.unwrap();
     assert_eq!(
-        taken
+        acquired
             .iter()
             .map(|lease| (lease.shard(), lease.epoch()))
             .collect::<Vec<_>>(),
@@ -87,9 +90,9 @@ async fn a_shard_has_one_holder_and_epochs_only_rise() {
     );
 }
 
-/// Its holder must acquire it anew, whoever else wanted it or not.
+/// Its holder must acquire it again, even if no other instance wanted it.
 #[tokio::test]
-async fn an_expired_lease_is_lost_even_if_nobody_took_it() {
+async fn expired_lease_is_lost_even_if_no_one_acquired_it() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let anna = leases(&store, "anna");
@@ -104,17 +107,17 @@ async fn an_expired_lease_is_lost_even_if_nobody_took_it() {
 }
 
 #[tokio::test]
-async fn releasing_a_lost_lease_takes_nothing_from_its_new_holder() {
+async fn releasing_a_lost_lease_does_not_affect_its_new_holder() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
     let lost = anna.acquire(&[7], 1).await.unwrap().remove(0);
     expire(&mut admin(&database).await, 7).await;
-    let kept = ben.acquire(&[7], 1).await.unwrap().remove(0);
+    let current = ben.acquire(&[7], 1).await.unwrap().remove(0);
     anna.release(lost).await.unwrap();
     store
         .loops()
-        .fence(&kept, 0, 0)
+        .fence(&current, 0, 0)
         .await
         .unwrap()
         .commit()
@@ -123,7 +126,7 @@ async fn releasing_a_lost_lease_takes_nothing_from_its_new_holder() {
 }
 
 #[tokio::test]
-async fn only_the_streams_owner_leases_it() {
+async fn only_the_streams_owner_may_lease_it() {
     let database = TestDatabase::create().await.unwrap();
     for service in [Service::Planner, Service::Dispatcher, Service::Callback] {
         let store = store(&database, service);
@@ -140,42 +143,46 @@ async fn only_the_streams_owner_leases_it() {
 }
 
 #[test]
-fn a_lease_outlives_a_stopped_holders_transaction() {
+fn lease_ttl_exceeds_a_stopped_holders_transaction() {
     let refused = LeaseTtl::new(std::time::Duration::from_millis(2_999)).unwrap_err();
     assert!(refused.to_string().contains("lease_ttl"), "{refused}");
 }
 
-/// A row that somebody sits on delays neither the taking nor the renewing of others.
+/// A row locked by another transaction delays neither acquisition nor renewal of other shards.
 #[tokio::test]
-async fn a_locked_row_delays_no_other_shard() {
+async fn locked_row_does_not_delay_other_shards() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
     let held = anna.acquire(&[0, 1], 2).await.unwrap();
     let mut admin = admin(&database).await;
-    let mut sitting = admin.begin().await.unwrap();
+    let mut locking = admin.begin().await.unwrap();
     sqlx::query("SELECT FROM ledger.shards WHERE stream = 1 AND shard IN (1, 2) FOR UPDATE")
-        .execute(&mut *sitting)
+        .execute(&mut *locking)
         .await
         .unwrap();
-    let taken = ben.acquire(&[2, 3, 4], 3).await.unwrap();
+    let acquired = ben.acquire(&[2, 3, 4], 3).await.unwrap();
     assert_eq!(
-        taken.iter().map(|lease| lease.shard()).collect::<Vec<_>>(),
+        acquired
+            .iter()
+            .map(|lease| lease.shard())
+            .collect::<Vec<_>>(),
         [3, 4]
     );
     let renewed = anna.renew(held).await.unwrap();
     assert_eq!(
         renewed.held.len(),
         2,
-        "a lease that cannot be prolonged just now is not lost yet"
+        "a lease that cannot be extended now is not lost yet"
     );
-    sitting.rollback().await.unwrap();
+    locking.rollback().await.unwrap();
     assert_eq!(ben.acquire(&[2, 3, 4], 3).await.unwrap().len(), 1);
 }
 
-/// Appenders hold a busy shard's row nearly always; who wants the lease waits in line and gets it.
+/// Appenders lock a busy shard's row almost always; an acquisition waits in the lock queue and
+/// succeeds.
 #[tokio::test]
-async fn a_busy_shard_can_be_taken() {
+async fn busy_shard_can_be_acquired() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let busy = tokio::spawn({
@@ -202,7 +209,7 @@ async fn a_busy_shard_can_be_taken() {
 }
 
 #[tokio::test]
-async fn the_fence_moves_the_watermark_once_and_never_beyond_the_head() {
+async fn fence_moves_the_watermark_once_and_never_beyond_the_head() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let lease = leases(&store, "anna")
@@ -225,7 +232,7 @@ async fn the_fence_moves_the_watermark_once_and_never_beyond_the_head() {
     );
     assert!(
         store.loops().fence(&lease, 2, 1).await.is_err(),
-        "a watermark never goes back"
+        "a watermark never decreases"
     );
     store
         .loops()
@@ -239,7 +246,7 @@ async fn the_fence_moves_the_watermark_once_and_never_beyond_the_head() {
 
 /// The fast path: the owner appends, folds and moves the watermark in one transaction.
 #[tokio::test]
-async fn an_owner_appends_and_folds_in_one_transaction() {
+async fn owner_appends_and_folds_in_one_transaction() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let lease = leases(&store, "anna")

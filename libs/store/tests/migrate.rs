@@ -1,4 +1,4 @@
-//! Migrations: twice, at once, by a plain administrator, and never over an edited one.
+//! Migrations: repeated, concurrent, without superuser, and refused after an edit.
 
 #![cfg(test)]
 
@@ -11,7 +11,7 @@ use servo_store::migrate::{MIGRATIONS, MigrateError, migrate};
 use servo_store::ownership::Role;
 
 #[tokio::test]
-async fn a_second_run_applies_nothing() {
+async fn second_run_applies_nothing() {
     let database = TestDatabase::create().await.unwrap();
     let report = migrate(&database.admin_url(), database.password())
         .await
@@ -21,10 +21,10 @@ async fn a_second_run_applies_nothing() {
 }
 
 #[tokio::test]
-async fn four_at_once_apply_each_migration_once() {
-    let beside = TestDatabase::create().await.unwrap();
-    let url = empty_database(&beside).await;
-    let reports = join_all((0..4).map(|_| migrate(&url, beside.password()))).await;
+async fn concurrent_runs_apply_each_migration_once() {
+    let neighbour = TestDatabase::create().await.unwrap();
+    let url = empty_database(&neighbour).await;
+    let reports = join_all((0..4).map(|_| migrate(&url, neighbour.password()))).await;
     let mut applied: Vec<&str> = reports
         .into_iter()
         .flat_map(|report| report.unwrap().applied)
@@ -34,18 +34,18 @@ async fn four_at_once_apply_each_migration_once() {
     assert_eq!(applied, all);
 }
 
-/// Roles belong to the cluster, so these meet although their databases do not.
+/// Roles belong to the cluster, so these migrations conflict although their databases differ.
 #[tokio::test]
-async fn four_databases_at_once_share_the_roles() {
-    let beside = TestDatabase::create().await.unwrap();
-    let urls = join_all((0..4).map(|_| empty_database(&beside))).await;
-    for report in join_all(urls.iter().map(|url| migrate(url, beside.password()))).await {
+async fn concurrent_migrations_of_databases_share_the_roles() {
+    let neighbour = TestDatabase::create().await.unwrap();
+    let urls = join_all((0..4).map(|_| empty_database(&neighbour))).await;
+    for report in join_all(urls.iter().map(|url| migrate(url, neighbour.password()))).await {
         assert_eq!(report.unwrap().applied.len(), MIGRATIONS.len());
     }
 }
 
 #[tokio::test]
-async fn an_edited_migration_is_refused() {
+async fn edited_migration_is_refused() {
     let database = TestDatabase::create().await.unwrap();
     sqlx::query("UPDATE store.migrations SET checksum = sha256('edited') WHERE number = 3")
         .execute(&mut admin(&database).await)
@@ -61,7 +61,7 @@ async fn an_edited_migration_is_refused() {
 }
 
 #[tokio::test]
-async fn a_newer_schema_is_left_alone() {
+async fn newer_schema_is_not_changed() {
     let database = TestDatabase::create().await.unwrap();
     sqlx::query("INSERT INTO store.migrations VALUES ($1, 'from_the_future', sha256('x'))")
         .bind(i32::try_from(MIGRATIONS.len()).unwrap() + 1)
@@ -75,17 +75,17 @@ async fn a_newer_schema_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_password_that_could_break_out_of_a_statement_is_refused() {
+async fn password_with_special_characters_is_refused() {
     let refused = migrate("postgres://127.0.0.1:1/servo", "it's; --")
         .await
         .unwrap_err();
     assert!(matches!(refused, MigrateError::BadPassword));
 }
 
-/// Managed Postgres hands out no superuser: owning the database and creating roles must do.
+/// Managed Postgres offers no superuser: owning the database and creating roles must suffice.
 #[tokio::test]
-async fn an_administrator_without_superuser_can_migrate() {
-    let own = OwnPostgres::bare(PostgresOptions::fast_and_forgetful()).await;
+async fn administrator_without_superuser_can_migrate() {
+    let own = OwnPostgres::bare(PostgresOptions::without_durability()).await;
     let mut admin = connect(&own.postgres.admin_url()).await;
     for statement in [
         "CREATE ROLE plain LOGIN CREATEROLE PASSWORD 'plainpassword'",
@@ -111,11 +111,11 @@ async fn an_administrator_without_superuser_can_migrate() {
 }
 
 #[tokio::test]
-async fn no_role_of_ours_is_above_the_rules() {
+async fn no_role_has_superuser_like_attributes() {
     let database = TestDatabase::create().await.unwrap();
     let mut admin = admin(&database).await;
     for role in Role::all() {
-        let (rules, logs_in): (bool, bool) = sqlx::query_as(
+        let (is_ordinary, logs_in): (bool, bool) = sqlx::query_as(
             "SELECT NOT (rolsuper OR rolbypassrls OR rolcreaterole OR rolcreatedb OR rolreplication), rolcanlogin
              FROM pg_roles WHERE rolname = $1",
         )
@@ -123,14 +123,14 @@ async fn no_role_of_ours_is_above_the_rules() {
         .fetch_one(&mut admin)
         .await
         .unwrap();
-        assert!(rules, "{role:?} is above the rules");
+        assert!(is_ordinary, "{role:?} is privileged");
         assert_eq!(logs_in, role.can_log_in(), "{role:?}");
     }
 }
 
-/// On the role, so that they hold for every session a pooler opens for it.
+/// Timeouts are set on the role, so that they apply to every session that a pooler opens for it.
 #[tokio::test]
-async fn timeouts_come_with_the_role() {
+async fn timeouts_are_set_on_the_role() {
     let database = TestDatabase::create().await.unwrap();
     for role in Role::logins()
         .into_iter()

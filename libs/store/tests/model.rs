@@ -1,4 +1,4 @@
-//! A tiny model of the ledger, compared with the real one over random sequences of appends.
+//! A small model of the ledger, compared with the real one over random sequences of appends.
 
 #![cfg(test)]
 
@@ -19,12 +19,12 @@ const SHARDS: i16 = 3;
 /// The contract in its simplest form: keys are remembered, positions are counted.
 #[derive(Default)]
 struct Model {
-    keys: HashMap<(String, String, String), Kept>,
+    keys: HashMap<(String, String, String), StoredKey>,
     shards: HashMap<i16, Vec<Uuid>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Kept {
+struct StoredKey {
     body: (EventType, i16, Vec<u8>),
     event_id: Uuid,
     shard: i16,
@@ -39,32 +39,32 @@ impl Model {
             event.idempotency_key.clone(),
         );
         let body = (event.kind, event.version, event.payload.clone());
-        if let Some(kept) = self.keys.get(&key) {
-            let outcome = match kept {
-                Kept { event_id, .. } if kept.body != body => Outcome::Conflict {
+        if let Some(stored) = self.keys.get(&key) {
+            let outcome = match stored {
+                StoredKey { event_id, .. } if stored.body != body => Outcome::Conflict {
                     event_id: *event_id,
                 },
-                Kept { event_id, .. } if *event_id == event.event_id => Outcome::New,
-                Kept { event_id, .. } => Outcome::Duplicate {
+                StoredKey { event_id, .. } if *event_id == event.event_id => Outcome::New,
+                StoredKey { event_id, .. } => Outcome::Duplicate {
                     event_id: *event_id,
                 },
             };
-            return (outcome, kept.shard, kept.position);
+            return (outcome, stored.shard, stored.position);
         }
         let ids = self.shards.entry(event.shard).or_default();
         ids.push(event.event_id);
-        let kept = Kept {
+        let stored = StoredKey {
             body,
             event_id: event.event_id,
             shard: event.shard,
             position: ids.len() as i64,
         };
-        self.keys.insert(key, kept.clone());
-        (Outcome::New, kept.shard, kept.position)
+        self.keys.insert(key, stored.clone());
+        (Outcome::New, stored.shard, stored.position)
     }
 }
 
-/// Few tenants, keys and bodies, so that they meet often.
+/// Few tenants, keys and bodies, so that they often coincide.
 fn any_event() -> impl Strategy<Value = NewEvent> {
     let kinds = prop::sample::select(vec![EventType::TaskStarted, EventType::TaskFinished]);
     (kinds, 1..3i16, 0..SHARDS, 0..2u8, 0..2u8, 0..6u8, 0..2u8).prop_map(
@@ -87,7 +87,7 @@ fn any_event() -> impl Strategy<Value = NewEvent> {
     )
 }
 
-/// A batch of new events, or an earlier batch once more with its ids.
+/// A batch of new events, or an earlier batch repeated with the same ids.
 #[derive(Debug, Clone)]
 enum Op {
     Append(Vec<NewEvent>),
@@ -102,7 +102,7 @@ fn any_op() -> impl Strategy<Value = Op> {
 }
 
 #[test]
-fn the_ledger_answers_like_its_model() {
+fn ledger_agrees_with_its_model() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     // A cluster lives as long as one of its databases does.
     let _cluster = runtime.block_on(TestDatabase::create()).unwrap();
@@ -130,10 +130,10 @@ async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
             Op::Repeat(earlier) => earlier.get(&batches).clone(),
         };
         let answers = store.ledger().append(batch.clone()).await.unwrap();
-        let told: Vec<(Outcome, i16, i64)> = answers.iter().map(place).collect();
+        let actual: Vec<(Outcome, i16, i64)> = answers.iter().map(result_of).collect();
         let expected: Vec<(Outcome, i16, i64)> =
             batch.iter().map(|event| model.append(event)).collect();
-        prop_assert_eq!(told, expected);
+        prop_assert_eq!(actual, expected);
         batches.push(batch);
     }
     for shard in 0..SHARDS {
@@ -143,7 +143,7 @@ async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn place(answer: &Appended) -> (Outcome, i16, i64) {
+fn result_of(answer: &Appended) -> (Outcome, i16, i64) {
     (answer.outcome, answer.shard, answer.position)
 }
 

@@ -1,4 +1,5 @@
-//! The database's answer equals the table in `docs/ownership.md`: for every role, table, column and function.
+//! The database's privileges equal the table in `docs/ownership.md`: for every role, table, column
+//! and function.
 
 #![cfg(test)]
 
@@ -39,9 +40,9 @@ async fn tables(admin: &mut PgConnection, partitions: bool) -> Vec<Table> {
         .collect()
 }
 
-/// Every login role × table × privilege, as the catalogue answers.
+/// Checks every login role × table × privilege in the catalogue.
 #[tokio::test]
-async fn the_catalogue_grants_what_the_table_says() {
+async fn catalogue_grants_equal_the_ownership_table() {
     let database = TestDatabase::create().await.unwrap();
     let mut admin = admin(&database).await;
     let tables = tables(&mut admin, true).await;
@@ -80,9 +81,9 @@ async fn the_catalogue_grants_what_the_table_says() {
     }
 }
 
-/// The same, by doing it: every role logs in and tries every statement.
+/// The same by experiment: every role logs in and tries every statement.
 #[tokio::test]
-async fn statements_are_refused_where_the_table_says_so() {
+async fn statements_are_refused_as_the_ownership_table_says() {
     let database = TestDatabase::create().await.unwrap();
     let tables = tables(&mut admin(&database).await, true).await;
     for role in Role::logins() {
@@ -113,7 +114,7 @@ async fn statements_are_refused_where_the_table_says_so() {
 }
 
 #[tokio::test]
-async fn nobody_can_insert_into_the_ledger() {
+async fn no_role_can_insert_into_the_ledger() {
     let database = TestDatabase::create().await.unwrap();
     for role in Role::logins() {
         let mut connection = connect(&database.url_of(&role.name())).await;
@@ -130,17 +131,17 @@ async fn nobody_can_insert_into_the_ledger() {
             Some("42501"),
             "{role:?}: {refused}"
         );
-        let told = refused.message().to_owned();
+        let message = refused.message().to_owned();
         let expected = [
             "permission denied for table events",
             "permission denied for schema ledger",
         ];
-        assert!(expected.contains(&told.as_str()), "{role:?}: {told}");
+        assert!(expected.contains(&message.as_str()), "{role:?}: {message}");
     }
 }
 
 #[tokio::test]
-async fn functions_are_called_by_those_who_may() {
+async fn functions_are_callable_only_by_listed_roles() {
     let database = TestDatabase::create().await.unwrap();
     let mut admin = admin(&database).await;
     let rows = sqlx::query(
@@ -168,7 +169,7 @@ async fn functions_are_called_by_those_who_may() {
             "owner of {name}"
         );
         assert!(row.get::<bool, _>(4), "{name} does not pin its search_path");
-        // A service's own function needs no more rights than its caller has.
+        // A service's own function runs with the rights of its caller.
         let shared = SHARED_SCHEMAS
             .iter()
             .any(|schema| name.starts_with(&format!("{schema}.")));
@@ -192,7 +193,7 @@ async fn functions_are_called_by_those_who_may() {
 }
 
 #[tokio::test]
-async fn the_page_is_what_the_table_says() {
+async fn ownership_page_is_current() {
     let database = TestDatabase::create().await.unwrap();
     let tables = tables(&mut admin(&database).await, false).await;
     let names: Vec<String> = tables.into_iter().map(|table| table.name).collect();
@@ -202,9 +203,9 @@ async fn the_page_is_what_the_table_says() {
         std::fs::create_dir_all(page.parent().unwrap()).unwrap();
         std::fs::write(&page, &fresh).unwrap();
     }
-    let kept = std::fs::read_to_string(&page).unwrap_or_default();
+    let committed = std::fs::read_to_string(&page).unwrap_or_default();
     assert!(
-        kept == fresh,
+        committed == fresh,
         "docs/ownership.md is stale; rewrite it with SERVO_BLESS=1"
     );
 }
@@ -236,7 +237,7 @@ async fn has_column(
         .unwrap()
 }
 
-/// Whether Postgres lets the statement pass its permission checks; it is rolled back either way.
+/// Whether the statement passes Postgres' permission checks; it is rolled back in any case.
 async fn is_permitted(connection: &mut PgConnection, statement: &str) -> bool {
     let mut tx = connection.begin().await.unwrap();
     let outcome = sqlx::raw_sql(AssertSqlSafe(statement))

@@ -1,4 +1,5 @@
-//! Days are partitions: made ahead, dropped only when archived and folded; keys live seven days.
+//! Days are partitions: created in advance, dropped only when archived and folded; keys expire
+//! after seven days.
 
 #![cfg(test)]
 
@@ -22,7 +23,7 @@ async fn run(connection: &mut PgConnection, statement: &'static str) -> Result<(
     outcome.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// Moves what was appended today into a partition of 1 January 2026, as time would have.
+/// Moves today's events into a partition of 1 January 2026, as if they were old.
 const AGE: &str = "
     CREATE TABLE ledger.events_20260101 PARTITION OF ledger.events FOR VALUES FROM ('2026-01-01') TO ('2026-01-02');
     ALTER TABLE ledger.events_20260101 OWNER TO servo_owner;
@@ -36,7 +37,7 @@ async fn append(store: &Store, count: usize) {
 }
 
 #[tokio::test]
-async fn a_day_is_dropped_only_when_past_archived_and_folded() {
+async fn day_is_dropped_only_when_past_archived_and_folded() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     append(&store, 5).await;
@@ -125,7 +126,7 @@ async fn a_day_is_dropped_only_when_past_archived_and_folded() {
 }
 
 #[tokio::test]
-async fn retention_can_do_nothing_else_and_nobody_else_can_do_that() {
+async fn only_retention_drops_partitions_and_it_can_do_nothing_else() {
     let database = TestDatabase::create().await.unwrap();
     for statement in [
         "DROP TABLE ledger.events_default",
@@ -151,7 +152,7 @@ async fn retention_can_do_nothing_else_and_nobody_else_can_do_that() {
 }
 
 #[tokio::test]
-async fn partitions_are_made_ahead_and_once() {
+async fn partitions_are_created_in_advance_and_once() {
     let database = TestDatabase::create().await.unwrap();
     let mut retention = retention(&database).await;
     let mut make = async || -> i32 {
@@ -160,14 +161,14 @@ async fn partitions_are_made_ahead_and_once() {
             .await
             .unwrap()
     };
-    // The migration made today and fourteen days ahead; the template may be of yesterday.
+    // The migration created today and fourteen days ahead; the template may be from yesterday.
     assert!(make().await >= 2);
     assert_eq!(make().await, 0);
 }
 
-/// Every scheduler may make them, at the same time and under load.
+/// Every scheduler may create partitions, concurrently and under load.
 #[tokio::test]
-async fn partitions_are_made_while_others_append_and_make_them_too() {
+async fn partitions_are_created_concurrently_and_during_appends() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let appends = (0..50).map(|n| {
@@ -186,7 +187,7 @@ async fn partitions_are_made_while_others_append_and_make_them_too() {
 }
 
 #[tokio::test]
-async fn an_append_never_fails_for_want_of_a_partition() {
+async fn append_succeeds_without_a_daily_partition() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     run(
@@ -226,12 +227,12 @@ async fn an_append_never_fails_for_want_of_a_partition() {
         .unwrap();
     assert_eq!(
         in_default, 4,
-        "a day that the default partition holds stays there"
+        "a day with events in the default partition stays there"
     );
 }
 
 #[tokio::test]
-async fn keys_expire_in_batches_after_seven_days_and_are_free_again() {
+async fn keys_expire_in_batches_after_seven_days_and_can_be_reused() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     append(&store, 5).await;

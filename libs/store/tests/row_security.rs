@@ -1,4 +1,4 @@
-//! Tenant walls underneath everything: no table without them, nothing seen without a tenant, nothing leaked over a
+//! Tenant isolation by row security: no table without it, no rows without a tenant, no leaks over a
 //! shared pool. (F24)
 
 #![cfg(test)]
@@ -21,7 +21,7 @@ use sqlx::{AssertSqlSafe, PgConnection};
 async fn f24_no_tenant_table_is_without_forced_row_security_and_a_policy() {
     let database = TestDatabase::create().await.unwrap();
     let mut admin = admin(&database).await;
-    let bare: Vec<(String,)> = sqlx::query_as(
+    let unprotected: Vec<(String,)> = sqlx::query_as(
         "SELECT n.nspname || '.' || c.relname
          FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = ANY ($1) AND c.relkind IN ('r', 'p')
@@ -33,8 +33,8 @@ async fn f24_no_tenant_table_is_without_forced_row_security_and_a_policy() {
     .fetch_all(&mut admin)
     .await
     .unwrap();
-    assert_eq!(bare, []);
-    // A view runs with its owner's eyes unless it says otherwise.
+    assert_eq!(unprotected, []);
+    // A view uses its owner's privileges unless it is declared otherwise.
     let (views,): (i64,) = sqlx::query_as(
         "SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
          WHERE n.nspname = ANY ($1) AND c.relkind IN ('v', 'm')
@@ -47,7 +47,7 @@ async fn f24_no_tenant_table_is_without_forced_row_security_and_a_policy() {
     assert_eq!(views, 0);
 }
 
-/// A table that a later migration adds and forgets about is covered by the next run.
+/// A table that a later migration adds without policies gets them in the next run.
 #[tokio::test]
 async fn f24_a_new_table_cannot_forget_its_policies() {
     let database = TestDatabase::create().await.unwrap();
@@ -64,14 +64,14 @@ async fn f24_a_new_table_cannot_forget_its_policies() {
         .unwrap();
     let store = store(&database, Service::Planner);
     let mut tx = store.requests().begin("acme").await.unwrap();
-    let seen: Vec<(String,)> = tx
+    let visible: Vec<(String,)> = tx
         .all(query("SELECT tenant FROM planner.later"))
         .await
         .unwrap();
-    assert_eq!(seen, [("acme".to_owned(),)]);
+    assert_eq!(visible, [("acme".to_owned(),)]);
 }
 
-/// One row per service for a tenant, by a statement of the service itself.
+/// One row per service for a tenant, inserted by the service's own role.
 const ROWS: [(Service, &str, &str); 8] = [
     (
         Service::Gateway,
@@ -130,8 +130,8 @@ async fn f24_a_handler_sees_its_tenant_and_without_one_nothing() {
         }
         let select = format!("SELECT tenant FROM {table}");
         let mut tx = store.requests().begin("acme").await.unwrap();
-        let seen: Vec<(String,)> = tx.all(query(AssertSqlSafe(select.clone()))).await.unwrap();
-        assert_eq!(seen, [("acme".to_owned(),)], "{table}");
+        let visible: Vec<(String,)> = tx.all(query(AssertSqlSafe(select.clone()))).await.unwrap();
+        assert_eq!(visible, [("acme".to_owned(),)], "{table}");
         let hidden = format!("DELETE FROM {table} WHERE tenant = 'globex'");
         assert_eq!(
             tx.execute(query(AssertSqlSafe(hidden))).await.unwrap(),
@@ -146,24 +146,24 @@ async fn f24_a_handler_sees_its_tenant_and_without_one_nothing() {
             matches!(&refused, StoreError::Refused(why) if why.contains("row-level security")),
             "{refused}"
         );
-        let mut bare = connect(&database.url_of(&Role::Requests(service).name())).await;
+        let mut unprotected = connect(&database.url_of(&Role::Requests(service).name())).await;
         assert_eq!(
-            rows_seen(&mut bare, table).await,
+            rows_seen(&mut unprotected, table).await,
             0,
             "{table} without a tenant"
         );
         sqlx::raw_sql("SET servo.tenant = ''")
-            .execute(&mut bare)
+            .execute(&mut unprotected)
             .await
             .unwrap();
         assert_eq!(
-            rows_seen(&mut bare, table).await,
+            rows_seen(&mut unprotected, table).await,
             0,
             "{table} with an empty tenant"
         );
         let refused = query(AssertSqlSafe(insert))
             .bind("acme")
-            .execute(&mut bare)
+            .execute(&mut unprotected)
             .await
             .unwrap_err();
         assert!(
@@ -189,11 +189,11 @@ async fn f24_a_handler_streams_only_its_tenants_events() {
         .collect();
     store.ledger().append(events).await.unwrap();
     let mut tx = store.requests().begin("globex").await.unwrap();
-    let seen: Vec<(String, i64)> = tx
+    let visible: Vec<(String, i64)> = tx
         .all(query("SELECT tenant, position FROM ledger.events"))
         .await
         .unwrap();
-    assert_eq!(seen, [("globex".to_owned(), 2)]);
+    assert_eq!(visible, [("globex".to_owned(), 2)]);
 }
 
 async fn rows_seen(connection: &mut PgConnection, table: &str) -> i64 {
@@ -206,7 +206,8 @@ async fn rows_seen(connection: &mut PgConnection, table: &str) -> i64 {
 
 const TENANTS: [&str; 5] = ["acme", "globex", "initech", "umbrella", "hooli"];
 
-/// Random statements, commits, rollbacks, failures and callers that vanish, over four shared connections.
+/// Random statements, commits, rollbacks, failures and cancelled callers, over four shared
+/// connections.
 #[tokio::test]
 async fn f24_random_statements_over_a_shared_pool_leak_nothing() {
     let database = TestDatabase::create().await.unwrap();
@@ -214,7 +215,9 @@ async fn f24_random_statements_over_a_shared_pool_leak_nothing() {
     let statements = count(10_000, 500);
     let callers = (0..16u64).map(|seed| {
         let requests = store.requests().clone();
-        tokio::spawn(async move { wander(requests, seed, statements / 16 + 1).await })
+        tokio::spawn(
+            async move { run_random_statements(requests, seed, statements / 16 + 1).await },
+        )
     });
     for done in join_all(callers).await {
         done.unwrap();
@@ -225,11 +228,11 @@ async fn f24_random_statements_over_a_shared_pool_leak_nothing() {
     .fetch_one(&mut admin(&database).await)
     .await
     .unwrap();
-    assert_eq!(foreign, 0, "a row carries another tenant's mark");
+    assert_eq!(foreign, 0, "a row was written by another tenant");
 }
 
-/// Every row holds its writer's tenant as its plan, so that a foreign hand would show.
-async fn wander(requests: TenantStore, seed: u64, statements: usize) {
+/// Every row's plan holds its writer's tenant, so that foreign writes are detected.
+async fn run_random_statements(requests: TenantStore, seed: u64, statements: usize) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut left = statements;
     while left > 0 {
@@ -245,7 +248,7 @@ async fn wander(requests: TenantStore, seed: u64, statements: usize) {
         match random.random_range(0..4) {
             0 => drop(tx),
             1 => {
-                // A caller whose deadline strikes in the middle of a statement.
+                // A caller whose deadline passes in the middle of a statement.
                 let slow = tx.execute(query("SELECT pg_sleep(0.02)"));
                 let _ = tokio::time::timeout(Duration::from_millis(1), slow).await;
             }
@@ -254,7 +257,7 @@ async fn wander(requests: TenantStore, seed: u64, statements: usize) {
     }
 }
 
-/// False when the statement failed, as some are meant to.
+/// Returns false when the statement failed, which some do on purpose.
 async fn one_statement(tx: &mut servo_store::TenantTx, tenant: &str, random: &mut StdRng) -> bool {
     let victim = TENANTS[random.random_range(0..TENANTS.len())];
     match random.random_range(0..6) {
@@ -286,17 +289,17 @@ async fn one_statement(tx: &mut servo_store::TenantTx, tenant: &str, random: &mu
             gone.is_ok()
         }
         4 => {
-            let seen: Result<Vec<(String, Vec<u8>)>, _> = tx
+            let visible: Result<Vec<(String, Vec<u8>)>, _> = tx
                 .all(query("SELECT tenant, plan FROM planner.plans"))
                 .await;
-            for (owner, plan) in seen.iter().flatten() {
+            for (owner, plan) in visible.iter().flatten() {
                 assert_eq!(
                     (owner.as_str(), plan.as_slice()),
                     (tenant, tenant.as_bytes()),
                     "a leak"
                 );
             }
-            seen.is_ok()
+            visible.is_ok()
         }
         _ => tx.execute(query("SELECT 1 / 0")).await.is_ok(),
     }

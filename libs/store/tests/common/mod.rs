@@ -1,4 +1,4 @@
-//! What the store's tests share.
+//! Helpers of the store's tests.
 #![allow(dead_code, reason = "every test file uses another part of it")]
 
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub(crate) fn new_id() -> Uuid {
     Uuid::from_u128(ulid::Ulid::generate().into())
 }
 
-/// An event with a body of its own.
+/// An event with a unique body.
 pub(crate) fn event(kind: EventType, shard: i16, tenant: &str, key: &str) -> NewEvent {
     NewEvent {
         event_id: new_id(),
@@ -70,7 +70,8 @@ pub(crate) fn leases(store: &Store, holder: &str) -> Leases {
     )
 }
 
-/// A cluster of its own with one migrated database, for tests that kill it, stop in it or need it durable.
+/// A separate cluster with one migrated database, for tests that kill it, stop in it or need
+/// durability.
 pub(crate) struct OwnPostgres {
     pub(crate) postgres: Postgres,
     _dir: TempDir,
@@ -87,7 +88,7 @@ impl OwnPostgres {
         own
     }
 
-    /// Without our schema.
+    /// A cluster without our schema.
     pub(crate) async fn bare(options: PostgresOptions) -> OwnPostgres {
         let dir = tempfile::tempdir().unwrap();
         let path: PathBuf = dir.path().join("cluster");
@@ -102,7 +103,7 @@ impl OwnPostgres {
         self.config_at(self.postgres.port())
     }
 
-    /// As if Postgres listened on another port, for a proxy in between.
+    /// The configuration for a proxy that listens on another port.
     pub(crate) fn config_at(&self, port: u16) -> DatabaseConfig {
         DatabaseConfig::new(self.url_at(port), self.postgres.password().to_owned())
     }
@@ -116,15 +117,15 @@ impl OwnPostgres {
     }
 }
 
-/// A database in the same cluster that nobody migrated yet; answers the administrator's URL.
-pub(crate) async fn empty_database(beside: &TestDatabase) -> String {
+/// Creates an unmigrated database in the same cluster and returns the administrator's URL.
+pub(crate) async fn empty_database(neighbour: &TestDatabase) -> String {
     let name = format!("servo_empty_{}", new_id().simple());
     let create = sqlx::AssertSqlSafe(format!("CREATE DATABASE {name}"));
     sqlx::raw_sql(create)
-        .execute(&mut admin(beside).await)
+        .execute(&mut admin(neighbour).await)
         .await
         .unwrap();
-    let url = beside.admin_url();
+    let url = neighbour.admin_url();
     let (server, _) = url.rsplit_once('/').unwrap();
     format!("{server}/{name}")
 }
