@@ -1,5 +1,5 @@
-//! The part of AIP-160 that our list methods support: `field = "value" AND labels.team = core AND
-//! other : value`.
+//! The part of AIP-160 that our list methods support:
+//! `field = "value" AND labels.team = core AND other : value`.
 //!
 //! `=` and `!=` compare, `:` matches an entry of a list, `<`, `<=`, `>` and `>=` order. Terms are
 //! joined by AND.
