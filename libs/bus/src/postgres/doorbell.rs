@@ -30,7 +30,8 @@ impl BusDoorbell {
             has_subscribers: Arc::default(),
             published: Arc::default(),
         };
-        tokio::spawn(ring(doorbell.published.clone(), loops, topic));
+        let ring = ring(doorbell.published.clone(), loops, topic);
+        servo_actor::spawn("bus doorbell", ring);
         doorbell
     }
 

@@ -86,7 +86,7 @@ impl PostgresBus {
         let Some(listener) = doorbell else {
             return Ok(());
         };
-        match tokio::time::timeout(pause, listener.heard()).await {
+        match tokio::time::timeout(pause, listener.notified()).await {
             Ok(Err(error)) => {
                 *doorbell = None;
                 Err(error)

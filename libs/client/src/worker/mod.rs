@@ -36,7 +36,19 @@ mod reduced_outcome;
 mod reports;
 mod run;
 
+use tokio::task::JoinHandle;
+
 pub use attempt::{Attempt, AttemptOutcome, Handler};
 pub use inputs::InputsError;
 pub use pull::{Worker, WorkerConfig, WorkerHandle};
 pub use push::PushWorker;
+
+/// Starts a task in the user's process. It is not supervised like the tasks of Servo's services,
+/// because a library must not end its host.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the client starts tasks"
+)]
+fn spawn<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    tokio::spawn(task)
+}

@@ -8,7 +8,7 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::pull_tasks_request::Message as Outbound;
 use servo_proto::v1::pull_tasks_response::Message as Inbound;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 use tracing::{debug, info};
@@ -19,6 +19,11 @@ use super::reports::Reports;
 use super::run;
 use crate::client::Client;
 use crate::error::{Error, Reason};
+
+/// Ended attempts that the worker has not noticed yet; further ones wait.
+const ENDED_QUEUED_MAX: usize = 1_024;
+/// Requests that the dispatcher has not read yet; the worker waits with more.
+const REQUESTS_QUEUED_MAX: usize = 256;
 
 /// At this many unanswered reports the worker takes no more attempts.
 const REPORTS_OPEN_MAX: usize = 4_096;
@@ -116,10 +121,7 @@ pub struct Worker<H> {
     /// Cancelled to give back all running attempts.
     interrupt: CancellationToken,
     running: HashMap<String, Attempt>,
-    ended: (
-        mpsc::UnboundedSender<String>,
-        mpsc::UnboundedReceiver<String>,
-    ),
+    ended: (mpsc::Sender<String>, mpsc::Receiver<String>),
     seen: Seen,
 }
 
@@ -163,7 +165,7 @@ impl<H: Handler> Worker<H> {
             drain: CancellationToken::new(),
             interrupt: CancellationToken::new(),
             running: HashMap::new(),
-            ended: mpsc::unbounded_channel(),
+            ended: mpsc::channel(ENDED_QUEUED_MAX),
             seen: Seen::default(),
         }
     }
@@ -219,7 +221,7 @@ impl<H: Handler> Worker<H> {
                 .at(address)
                 .map_err(|error| Status::invalid_argument(error.to_string()))?,
         };
-        let (requests, outgoing) = mpsc::unbounded_channel();
+        let (requests, outgoing) = mpsc::channel(REQUESTS_QUEUED_MAX);
         self.remove_ended();
         let free = (self.config.info.slots as usize).saturating_sub(self.running.len());
         let open = pb::PullOpen {
@@ -232,9 +234,9 @@ impl<H: Handler> Worker<H> {
             tenant: self.config.tenant.clone(),
             worker_id: self.config.worker_id.clone(),
         };
-        stream.send(Outbound::Open(open));
+        stream.send(Outbound::Open(open)).await;
         let mut dispatcher = client.dispatcher();
-        let opening = dispatcher.pull_tasks(UnboundedReceiverStream::new(outgoing));
+        let opening = dispatcher.pull_tasks(ReceiverStream::new(outgoing));
         let Some(opened) = drain.run_until_cancelled(opening).await else {
             return Ok(self.drain_without_stream().await);
         };
@@ -245,9 +247,10 @@ impl<H: Handler> Worker<H> {
         let Some((grace, comment)) = left else {
             return Ok(End::Reconnect);
         };
-        stream.send(Outbound::Leave(pb::PullLeave {
-            comment: comment.to_owned(),
-        }));
+        let comment = comment.to_owned();
+        stream
+            .send(Outbound::Leave(pb::PullLeave { comment }))
+            .await;
         self.finish_running(grace, Some(&mut responses)).await;
         // The server ends the stream when it has recorded the departure.
         drop(stream);
@@ -287,10 +290,13 @@ impl<H: Handler> Worker<H> {
                 count = self.ended.1.recv_many(&mut ended, usize::MAX) => {
                     ended.drain(..).for_each(|attempt| { self.running.remove(&attempt); });
                     self.reports.wait_below(REPORTS_OPEN_MAX).await;
-                    stream.grant(count);
+                    stream.grant(count).await;
                 }
                 response = responses.message() => match response?.and_then(|response| response.message) {
-                    Some(Inbound::Envelopes(batch)) => stream.grant(self.start_all(batch, &verify)),
+                    Some(Inbound::Envelopes(batch)) => {
+                        let refused = self.start_all(batch, &verify);
+                        stream.grant(refused).await;
+                    }
                     Some(Inbound::Cancels(cancels)) => self.cancel(&cancels),
                     Some(Inbound::Drain(drain)) => return Ok(Some((grace_of(&drain), "drained by the dispatcher"))),
                     Some(Inbound::Moved(_)) | None => return Ok(None),
@@ -300,7 +306,9 @@ impl<H: Handler> Worker<H> {
                     let again = self.register().await?;
                     renew.set(tokio::time::sleep(until_renewal(&again)));
                 }
-                _ = keepalive.tick() => stream.send(Outbound::Credits(pb::PullCredits { count: 0 })),
+                _ = keepalive.tick() => {
+                    stream.send(Outbound::Credits(pb::PullCredits { count: 0 })).await;
+                }
                 () = drain.cancelled() => return Ok(Some((self.config.drain_grace, "the process ends"))),
             }
         }
@@ -339,9 +347,9 @@ impl<H: Handler> Worker<H> {
             self.reports.clone(),
             self.ended.0.clone(),
         );
-        tokio::spawn(async move {
+        super::spawn(async move {
             run::run(handler, attempt, reports).await;
-            let _ = ended.send(id);
+            let _ = ended.send(id).await;
         });
         true
     }
@@ -398,27 +406,28 @@ async fn next(responses: &mut Option<&mut Streaming<pb::PullTasksResponse>>) -> 
 
 /// The sending half of the stream.
 struct Outgoing {
-    requests: mpsc::UnboundedSender<pb::PullTasksRequest>,
+    requests: mpsc::Sender<pb::PullTasksRequest>,
     tenant: String,
     worker_id: String,
 }
 
 impl Outgoing {
-    fn send(&self, message: Outbound) {
-        let (tenant, worker_id) = (self.tenant.clone(), self.worker_id.clone());
-        // A closed stream is detected by reading from it.
-        let _ = self.requests.send(pb::PullTasksRequest {
-            tenant,
-            worker_id,
+    /// Waits while the dispatcher does not read.
+    async fn send(&self, message: Outbound) {
+        let request = pb::PullTasksRequest {
+            tenant: self.tenant.clone(),
+            worker_id: self.worker_id.clone(),
             message: Some(message),
-        });
+        };
+        // A closed stream is detected by reading from it.
+        let _ = self.requests.send(request).await;
     }
 
-    fn grant(&self, count: usize) {
+    async fn grant(&self, count: usize) {
         if count > 0 {
-            self.send(Outbound::Credits(pb::PullCredits {
-                count: u32::try_from(count).unwrap_or(u32::MAX),
-            }));
+            let count = u32::try_from(count).unwrap_or(u32::MAX);
+            self.send(Outbound::Credits(pb::PullCredits { count }))
+                .await;
         }
     }
 }

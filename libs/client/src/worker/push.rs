@@ -122,7 +122,7 @@ impl<H: Handler> PushWorker<H> {
 
     /// Works until it is drained. Fails only when the server finally refuses the worker.
     pub async fn run(self, listener: TcpListener) -> Result<(), Error> {
-        let accepting = tokio::spawn(accept(self.shared.clone(), listener, self.tls.clone()));
+        let accepting = super::spawn(accept(self.shared.clone(), listener, self.tls.clone()));
         let refused = self.stay_registered().await;
         self.finish_running().await;
         self.shared.reports.wait_below(1).await;
@@ -182,7 +182,7 @@ async fn accept<H: Handler>(
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(accept_tls(shared.clone(), stream, tls.clone()));
+                super::spawn(accept_tls(shared.clone(), stream, tls.clone()));
             }
             Err(error) => {
                 debug!(%error, "failed to accept a connection");
@@ -249,7 +249,7 @@ impl<H: Handler> Shared<H> {
         };
         match self.admit(&signed) {
             Ok(Some(attempt)) => {
-                tokio::spawn(self.work(attempt));
+                super::spawn(self.work(attempt));
                 StatusCode::ACCEPTED
             }
             Ok(None) => StatusCode::ACCEPTED,

@@ -30,6 +30,8 @@ use super::reduced_outcome::{reduced, replacement};
 use crate::client::Client;
 
 const ITEMS_PER_MESSAGE_MAX: usize = 256;
+/// Reports that the reporter has not taken yet; an attempt waits with more.
+const REPORTS_QUEUED_MAX: usize = 1_024;
 /// Half of the limit of a message leaves space for everything around the items.
 const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
 const PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -58,7 +60,7 @@ impl Report {
 /// Accepts reports. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Reports {
-    inbox: mpsc::UnboundedSender<Report>,
+    inbox: mpsc::Sender<Report>,
     /// The number of reports without a response.
     open: watch::Receiver<usize>,
     open_count: Arc<watch::Sender<usize>>,
@@ -67,7 +69,7 @@ pub(crate) struct Reports {
 impl Reports {
     /// Sends to the first client; when its stream breaks, to the next one.
     pub(crate) fn start(callbacks: VecDeque<Client>, tenant: Arc<str>) -> Reports {
-        let (inbox, reports) = mpsc::unbounded_channel();
+        let (inbox, reports) = mpsc::channel(REPORTS_QUEUED_MAX);
         let (open_count, open) = watch::channel(0);
         let open_count = Arc::new(open_count);
         let reporter = Reporter {
@@ -79,7 +81,7 @@ impl Reports {
             next: 1,
             open_count: open_count.clone(),
         };
-        tokio::spawn(reporter.run());
+        super::spawn(reporter.run());
         Reports {
             inbox,
             open,
@@ -87,10 +89,11 @@ impl Reports {
         }
     }
 
-    pub(crate) fn send(&self, report: Report) {
+    /// Waits while too many reports are queued, which happens when the server is unavailable.
+    pub(crate) async fn send(&self, report: Report) {
         self.open_count.send_modify(|open| *open += 1);
         // Sending cannot fail, because the reporter lives as long as this handle.
-        let _ = self.inbox.send(report);
+        let _ = self.inbox.send(report).await;
     }
 
     /// Waits until fewer than `limit` reports are open.
@@ -103,7 +106,7 @@ impl Reports {
 struct Reporter {
     callbacks: VecDeque<Client>,
     tenant: Arc<str>,
-    reports: mpsc::UnboundedReceiver<Report>,
+    reports: mpsc::Receiver<Report>,
     /// By number, and therefore in their original order.
     open: BTreeMap<u64, Report>,
     /// The reports of `open` that were not sent on this stream yet.
@@ -186,7 +189,7 @@ impl Reporter {
             return Err(Status::unavailable("no callback service is configured"));
         };
         let mut callback = callback.callback();
-        let opening = tokio::spawn(async move {
+        let opening = super::spawn(async move {
             callback
                 .stream_callbacks(ReceiverStream::new(outgoing))
                 .await
@@ -388,7 +391,7 @@ mod tests {
         Reporter {
             callbacks: VecDeque::new(),
             tenant: "acme".into(),
-            reports: mpsc::unbounded_channel().1,
+            reports: mpsc::channel(1).1,
             open: BTreeMap::new(),
             unsent: BTreeSet::new(),
             next: 1,

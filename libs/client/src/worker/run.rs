@@ -35,7 +35,7 @@ pub(crate) async fn run<H: Handler>(handler: Arc<H>, attempt: Attempt, reports: 
             never = heartbeats => match never {},
         }
     };
-    finish(&attempt, &reports, outcome, started);
+    finish(&attempt, &reports, outcome, started).await;
 }
 
 /// Resolves when the attempt must end early: at its deadline, when the worker must stop, or when
@@ -78,13 +78,13 @@ async fn send_heartbeats(
     sleep_until(due).await;
     // A pushed attempt was confirmed before it began.
     if attempt.sends_heartbeats() && attempt.envelope().mode() != pb::DispatchMode::Push {
-        report_start(attempt, reports, started);
+        report_start(attempt, reports, started).await;
     }
     loop {
         due += attempt.interval();
         sleep_until(due).await;
         if attempt.sends_heartbeats() {
-            report_heartbeat(attempt, reports);
+            report_heartbeat(attempt, reports).await;
         }
     }
 }
@@ -100,16 +100,18 @@ fn next_round(at: Instant) -> Instant {
     at + Duration::from_nanos(missing as u64)
 }
 
-fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Timestamp) {
+async fn report_start(attempt: &Attempt, reports: &Reports, started: prost_types::Timestamp) {
     let start = pb::StartAttemptRequest {
         start_time: Some(started),
         ..start_request(attempt)
     };
-    reports.send(Report::new(
-        attempt,
-        start_path(attempt),
-        Call::Start(start),
-    ));
+    reports
+        .send(Report::new(
+            attempt,
+            start_path(attempt),
+            Call::Start(start),
+        ))
+        .await;
 }
 
 pub(super) fn start_path(attempt: &Attempt) -> String {
@@ -137,7 +139,7 @@ pub(super) fn start_request(attempt: &Attempt) -> pb::StartAttemptRequest {
     }
 }
 
-fn report_heartbeat(attempt: &Attempt, reports: &Reports) {
+async fn report_heartbeat(attempt: &Attempt, reports: &Reports) {
     let envelope = attempt.envelope();
     let beat = pb::HeartbeatRequest {
         tenant: envelope.tenant.clone(),
@@ -150,14 +152,16 @@ fn report_heartbeat(attempt: &Attempt, reports: &Reports) {
         task: envelope.task,
         heartbeat_timeout: attempt.heartbeat_timeout(),
     };
-    reports.send(Report::new(
-        attempt,
-        attempt.heartbeat_path(),
-        Call::Heartbeat(beat),
-    ));
+    reports
+        .send(Report::new(
+            attempt,
+            attempt.heartbeat_path(),
+            Call::Heartbeat(beat),
+        ))
+        .await;
 }
 
-fn finish(
+async fn finish(
     attempt: &Attempt,
     reports: &Reports,
     outcome: AttemptOutcome,
@@ -176,11 +180,13 @@ fn finish(
         end_time: Some(now()),
         ..outcome.0
     };
-    reports.send(Report::new(
-        attempt,
-        attempt.finish_path().to_owned(),
-        Call::Finish(finish),
-    ));
+    reports
+        .send(Report::new(
+            attempt,
+            attempt.finish_path().to_owned(),
+            Call::Finish(finish),
+        ))
+        .await;
 }
 
 fn now() -> prost_types::Timestamp {

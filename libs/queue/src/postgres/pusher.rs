@@ -59,19 +59,15 @@ impl Pusher {
 
     /// Pushes until it is stopped, and then finishes the pushes in flight.
     pub async fn run(mut self, stop: CancellationToken) {
-        let (ended, settled) = mpsc::unbounded_channel();
+        let (ended, settled) = mpsc::channel(settle::SETTLED_QUEUED_MAX);
         let (loops, doorbell) = (
             self.queue.store.loops().clone(),
             self.queue.doorbell.clone(),
         );
-        let recorder = tokio::spawn(settle::run(
-            loops,
-            self.id,
-            self.lease(),
-            settled,
-            doorbell.clone(),
-        ));
-        let listener_task = tokio::spawn(listen(self.queue.store.clone(), doorbell.clone()));
+        let record = settle::run(loops, self.id, self.lease(), settled, doorbell.clone());
+        let recorder = servo_actor::spawn("push recorder", record);
+        let listen = listen(self.queue.store.clone(), doorbell.clone());
+        let listener_task = servo_actor::spawn("queue listener", listen);
         let sender = Sender::new(self.tls.clone(), self.timeout);
         let mut swept: Option<Instant> = None;
         while !stop.is_cancelled() {
@@ -109,7 +105,7 @@ impl Pusher {
     async fn push_due(
         &mut self,
         sender: &Sender,
-        ended: &mpsc::UnboundedSender<Settled>,
+        ended: &mpsc::Sender<Settled>,
     ) -> Result<Duration, StoreError> {
         while self.pushes.try_join_next().is_some() {}
         let mut wait = POLL_INTERVAL;
@@ -162,14 +158,14 @@ impl Pusher {
         queue: &QueueSettings,
         task: Claimed,
         sender: &Sender,
-        ended: &mpsc::UnboundedSender<Settled>,
+        ended: &mpsc::Sender<Settled>,
     ) {
         let (queue, sender, ended) = (queue.clone(), sender.clone(), ended.clone());
         self.pushes.spawn(async move {
             let (name, tries) = (task.name.clone(), task.tries);
             let pushed = sender.push(&queue.name, task).await;
             // Sending fails only when the process ends.
-            let _ = ended.send(Settled::of(&queue, name, tries, pushed));
+            let _ = ended.send(Settled::of(&queue, name, tries, pushed)).await;
         });
     }
 
@@ -205,7 +201,7 @@ async fn listen(store: Store, doorbell: Arc<Notify>) {
         match store.listen(CHANNEL).await {
             Ok(mut listener) => {
                 doorbell.notify_one();
-                while listener.heard().await.is_ok() {
+                while listener.notified().await.is_ok() {
                     doorbell.notify_one();
                 }
             }

@@ -12,6 +12,8 @@ use super::statements;
 use crate::core::retry_delay;
 use crate::port::QueueSettings;
 
+/// Results that wait to be recorded; a push that ended waits for capacity.
+pub(super) const SETTLED_QUEUED_MAX: usize = 4_096;
 const SETTLED_PER_FLUSH_MAX: usize = 1_024;
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -67,7 +69,7 @@ pub(super) async fn run(
     loops: LoopStore,
     pusher: Uuid,
     lease: Duration,
-    mut ended: mpsc::UnboundedReceiver<Settled>,
+    mut ended: mpsc::Receiver<Settled>,
     doorbell: Arc<Notify>,
 ) {
     let mut batch = Vec::new();
