@@ -23,14 +23,14 @@ GOOD, BROKEN = "FROM clean_orders GROUP BY", "FROM revenu GROUP BY"
 
 
 @dataclass(slots=True)
-class Stranger:
+class NewUser:
     """A new user: a shell, a second one for ``servo dev``, and an editor."""
 
     folder: Path
     wheel: Path
     environment: dict[str, str]
     dev: subprocess.Popen[str] | None = None
-    said: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
 
     def type(self, command: str) -> int:
         if command == "servo dev":
@@ -45,7 +45,7 @@ class Stranger:
         done = subprocess.run(
             words, shell=True, cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False
         )
-        self.said[command] = done.stdout + done.stderr
+        self.outputs[command] = done.stdout + done.stderr
         return done.returncode
 
     def edit(self, before: str, after: str) -> None:
@@ -53,7 +53,7 @@ class Stranger:
         assert before in code.read_text()
         code.write_text(code.read_text().replace(before, after))
 
-    def until_dev_says(self, words: str) -> None:
+    def wait_for_dev(self, words: str) -> None:
         assert self.dev
         read_until(self.dev, words)
 
@@ -61,12 +61,12 @@ class Stranger:
         self.dev = subprocess.Popen(
             ["servo", "dev"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True
         )
-        self.until_dev_says("deployed version 1")
+        self.wait_for_dev("deployed version 1")
         return 0
 
 
 @pytest.fixture
-def stranger(repository: Path, tmp_path: Path) -> Iterator[Stranger]:
+def new_user(repository: Path, tmp_path: Path) -> Iterator[NewUser]:
     binaries = Path(os.environ.get("SERVO_BIN_DIR", repository / "target/debug"))
     made = subprocess.run(
         [repository / "scripts/wheel", binaries / "servo-standalone", tmp_path / "dist"],
@@ -78,7 +78,7 @@ def stranger(repository: Path, tmp_path: Path) -> Iterator[Stranger]:
     constraint = {"PIP_CONSTRAINT": str(repository / "libs/python/requirements-dev.txt")}
     folder = tmp_path / "home"
     folder.mkdir()
-    one = Stranger(folder, Path(made.stdout.strip()), {**plain_environment(), **constraint})
+    one = NewUser(folder, Path(made.stdout.strip()), {**plain_environment(), **constraint})
     yield one
     if one.dev:
         one.dev.send_signal(signal.SIGINT)
@@ -95,26 +95,26 @@ def commands(guide: str) -> Iterator[tuple[str, str]]:
             yield heading, line.removeprefix("$ ")
 
 
-def test_commands_of_the_guide_work(stranger: Stranger, repository: Path) -> None:
+def test_commands_of_the_guide_work(new_user: NewUser, repository: Path) -> None:
     before = ""
     for heading, command in commands((repository / "docs/guide/first-project.md").read_text()):
         if heading != before and heading == "Break it":
-            stranger.edit(GOOD, BROKEN)
-            stranger.until_dev_says("deployed version 2")
+            new_user.edit(GOOD, BROKEN)
+            new_user.wait_for_dev("deployed version 2")
         if heading != before and heading == "Mend it":
-            stranger.edit(BROKEN, GOOD)
-            stranger.until_dev_says("deployed version 3")
+            new_user.edit(BROKEN, GOOD)
+            new_user.wait_for_dev("deployed version 3")
         before = heading
         broken = heading == "Break it" and command.startswith("servo run ")
-        assert stranger.type(command) == (1 if broken else 0), f"{command}: {stranger.said[command]}"
+        assert new_user.type(command) == (1 if broken else 0), f"{command}: {new_user.outputs[command]}"
 
-    assert re.search(r"coffee +\d+ +\d", stranger.said["servo assets preview shop/daily_revenue"])
-    failed = stranger.said["servo run '+shop/daily_revenue' --partition latest --wait"]
-    for told in (failed, stranger.said["servo runs show"]):
+    assert re.search(r"coffee +\d+ +\d", new_user.outputs["servo assets preview shop/daily_revenue"])
+    failed = new_user.outputs["servo run '+shop/daily_revenue' --partition latest --wait"]
+    for output in (failed, new_user.outputs["servo runs show"]):
         assert re.search(
-            r"    at src/shop/assets\.py:\d+, called at src/shop/assets\.py:\d+\n    hint: correct the function", told
-        ), told
-    assert "the tills wrote" in stranger.said["servo runs logs"]
-    assert "✓ shop/daily_revenue" in stranger.said["servo runs retry --wait"]
-    states = [line.split()[1] for line in stranger.said["servo runs list"].splitlines()]
+            r"    at src/shop/assets\.py:\d+, called at src/shop/assets\.py:\d+\n    hint: correct the function", output
+        ), output
+    assert "the tills wrote" in new_user.outputs["servo runs logs"]
+    assert "✓ shop/daily_revenue" in new_user.outputs["servo runs retry --wait"]
+    states = [line.split()[1] for line in new_user.outputs["servo runs list"].splitlines()]
     assert states == ["STATE", "SUCCEEDED", "FAILED", "SUCCEEDED"]

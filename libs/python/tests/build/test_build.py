@@ -71,14 +71,14 @@ def servo(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_a_project_becomes_files_under_their_digests(tmp_path: Path) -> None:
     answer = servo("build", shop(tmp_path), "--json", "--code-version", "c0ffee")
     assert answer.returncode == 0, answer.stderr
-    told = json.loads(answer.stdout)
+    reported = json.loads(answer.stdout)
     folder = tmp_path / ".servo/build"
-    assert json.loads((folder / "build.json").read_text()) == told
-    assert (told["assets"], told["schedules"], told["sensors"]) == (2, 1, 0)
+    assert json.loads((folder / "build.json").read_text()) == reported
+    assert (reported["assets"], reported["schedules"], reported["sensors"]) == (2, 1, 0)
     for kind, suffix in (("manifest", "json"), ("archive", "zip"), ("requirements", "txt")):
-        content = (folder / f"{told[kind]}.{suffix}").read_bytes()
-        assert hashlib.sha256(content).hexdigest() == told[kind]
-    with zipfile.ZipFile(folder / f"{told['archive']}.zip") as zipped:
+        content = (folder / f"{reported[kind]}.{suffix}").read_bytes()
+        assert hashlib.sha256(content).hexdigest() == reported[kind]
+    with zipfile.ZipFile(folder / f"{reported['archive']}.zip") as zipped:
         assert zipped.namelist() == [
             "one-off.py",
             "requirements.lock",
@@ -89,8 +89,8 @@ def test_a_project_becomes_files_under_their_digests(tmp_path: Path) -> None:
         ]
         expected = "duckdb==1.0 --hash=sha256:aa --hash=sha256:bb\nPolars == 1.2.3\n"
         assert zipped.read("requirements.lock").decode() == expected
-    manifest = json.loads((folder / f"{told['manifest']}.json").read_text())
-    assert manifest["artifact"]["digest"] == told["archive"]
+    manifest = json.loads((folder / f"{reported['manifest']}.json").read_text())
+    assert manifest["artifact"]["digest"] == reported["archive"]
     assert manifest["assets"][0]["code"] == {"entry_point": {"module": "shop.assets", "function": "revenue"}}
 
 
@@ -452,8 +452,8 @@ def test_settings_select_modules_and_exclude_files(tmp_path: Path) -> None:
     project(tmp_path, {"servo.toml": "[project]\nsource = 'lib'\nmodules = ['one']\nexclude = ['*.csv', 'old/*']\n"})
     project(tmp_path / "lib", {"one.py": "from servo import asset\n\n@asset\ndef x():\n    return 1\n"})
     project(tmp_path / "lib", {"two.py": "import servo\nraise RuntimeError\n", "a.csv": "", "old/b.txt": ""})
-    told = json.loads(servo("build", tmp_path, "--json").stdout)
-    with zipfile.ZipFile(tmp_path / f".servo/build/{told['archive']}.zip") as zipped:
+    reported = json.loads(servo("build", tmp_path, "--json").stdout)
+    with zipfile.ZipFile(tmp_path / f".servo/build/{reported['archive']}.zip") as zipped:
         assert zipped.namelist() == ["one.py", "requirements.lock", "two.py"]
 
 
@@ -471,6 +471,6 @@ def test_unlocked_requirements_are_refused(tmp_path: Path, line: str) -> None:
 def test_canonical_json_round_trips(tmp_path: Path) -> None:
     from google.protobuf.json_format import Parse
 
-    told = json.loads(servo("build", shop(tmp_path), "--json").stdout)
-    read = Parse((tmp_path / f".servo/build/{told['manifest']}.json").read_text(), Manifest())
-    assert canonical.digest(read) == told["manifest"]
+    reported = json.loads(servo("build", shop(tmp_path), "--json").stdout)
+    read = Parse((tmp_path / f".servo/build/{reported['manifest']}.json").read_text(), Manifest())
+    assert canonical.digest(read) == reported["manifest"]

@@ -103,8 +103,8 @@ def test_dev_announces_itself_as_json_and_ends_with_its_worker(tmp_path: Path, b
     shop = new_shop(tmp_path / "shop")
     with dev(shop, binaries, "--json", "--workspace", "mine") as process:
         assert process.stdout
-        told = json.loads(process.stdout.readline())
-        assert (told["workspace"], Path(told["api_key_file"]).exists()) == ("mine", True)
+        output = json.loads(process.stdout.readline())
+        assert (output["workspace"], Path(output["api_key_file"]).exists()) == ("mine", True)
         deployed = json.loads(process.stdout.readline())
         assert deployed["deployment"]["version"] == "1"
         [worker] = processes_naming(f"{shop.folder}/.servo/worker")

@@ -37,11 +37,11 @@ def newest(shop: Shop) -> str:
 
 
 def test_run_wait_prints_tasks_with_retries_rows_and_checks(shop: Shop) -> None:
-    told = shop.ok("run", f"+{REVENUE}", "--partition", f"day={FLAKY_DAY}..{CALM_DAY}", "--follow", "--label", "a=b")
-    lines = told.splitlines()
+    output = shop.ok("run", f"+{REVENUE}", "--partition", f"day={FLAKY_DAY}..{CALM_DAY}", "--follow", "--label", "a=b")
+    lines = output.splitlines()
     assert "has 6 tasks" in lines[0]
-    assert f"  ↻ shop/raw_orders[day=d:{FLAKY_DAY}]  ConnectionError: the till of {FLAKY_DAY} hung up" in told
-    assert f"shop/raw_orders[day=d:{CALM_DAY}] | the tills wrote" in told
+    assert f"  ↻ shop/raw_orders[day=d:{FLAKY_DAY}]  ConnectionError: the till of {FLAKY_DAY} hung up" in output
+    assert f"shop/raw_orders[day=d:{CALM_DAY}] | the tills wrote" in output
     revenue = next(line for line in lines if f"✓ {REVENUE}[day=d:{CALM_DAY}]" in line)
     assert "3 rows" in revenue
     assert "check sells_everything passed" in revenue
@@ -62,10 +62,10 @@ def test_failure_shows_its_line_and_can_be_retried_after_a_fix(shop: Shop) -> No
     assert "CatalogException" in failed.stdout
     run_id = newest(shop)
     line = 1 + next(at for at, text in enumerate(shop.code.read_text().splitlines()) if "database.sql(query)" in text)
-    for told in (failed.stdout, shop.ok("runs", "show", run_id)):
-        assert f"    at src/shop/assets.py:{line}, called at src/shop/assets.py:" in told
-        assert "    hint: correct the function" in told
-        assert f"`servo runs retry {run_id}`\n" in told
+    for output in (failed.stdout, shop.ok("runs", "show", run_id)):
+        assert f"    at src/shop/assets.py:{line}, called at src/shop/assets.py:" in output
+        assert "    hint: correct the function" in output
+        assert f"`servo runs retry {run_id}`\n" in output
     again = shop.servo("runs", "retry", run_id, "--same-code", "--wait", "--json")
     assert (again.returncode, json.loads(again.stdout)["state"]) == (1, "RUN_STATE_FAILED")
     shop.change("FROM clean_order GROUP BY", "FROM clean_orders GROUP BY")
@@ -99,8 +99,8 @@ def test_skipped_task_shows_its_reason(shop: Shop) -> None:
     shop.change(words, f'{words}\n    import servo\n\n    servo.skip("the shop was closed\\n(a holiday)")')
     shop.ok("deploy", "--yes")
     followed = shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
-    for told in (followed, shop.ok("runs", "show")):
-        assert f"- {REVENUE}[day=d:{CALM_DAY}]  skipped by user code: the shop was closed\n" in told
+    for output in (followed, shop.ok("runs", "show")):
+        assert f"- {REVENUE}[day=d:{CALM_DAY}]  skipped by user code: the shop was closed\n" in output
     shop.code.write_text(whole)
     shop.ok("deploy", "--yes")
 
@@ -155,9 +155,9 @@ def test_assets_list_show_and_lineage(shop: Shop) -> None:
 def test_flagged_run_names_its_failed_checks(shop: Shop) -> None:
     shop.change("== set(PRODUCTS)", "== 1 / 0")
     shop.ok("deploy", "--yes")
-    told = shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
+    output = shop.ok("run", f"+{REVENUE}", "-p", f"day={CALM_DAY}", "--wait")
     why = "check sells_everything broke: ZeroDivisionError: division by zero"
-    assert f"flagged by a check\n  ! {REVENUE}[day=d:{CALM_DAY}]  {why}\n" in told
+    assert f"flagged by a check\n  ! {REVENUE}[day=d:{CALM_DAY}]  {why}\n" in output
     run_id = newest(shop)
     failed = json.loads(shop.ok("assets", "checks", REVENUE, "--run", run_id, "--failed", "--json"))
     assert [each["result"]["name"] for each in failed] == ["sells_everything"]
@@ -170,8 +170,8 @@ def test_flagged_run_names_its_failed_checks(shop: Shop) -> None:
 
 def test_dry_run_shows_the_plan_and_starts_nothing(shop: Shop) -> None:
     before = shop.ok("runs", "list", "--json")
-    told = shop.ok("run", f"+{REVENUE}", "-p", "latest:2", "--dry-run")
-    assert told.splitlines()[0] == "6 tasks would run"
+    output = shop.ok("run", f"+{REVENUE}", "-p", "latest:2", "--dry-run")
+    assert output.splitlines()[0] == "6 tasks would run"
     assert json.loads(shop.ok("run", REVENUE, "-p", "latest", "--dry-run", "--json"))["task_count"] == 1
     assert shop.ok("runs", "list", "--json") == before
 
@@ -181,29 +181,29 @@ def test_refusals_have_an_exit_code_and_a_remedy(shop: Shop) -> None:
         done = shop.servo(*words, **changed)
         return done.returncode, done.stderr
 
-    code, told = ended("run", REVENUE)
-    assert (code, "--partition latest" in told) == (2, True)
+    code, output = ended("run", REVENUE)
+    assert (code, "--partition latest" in output) == (2, True)
     assert ended("run", REVENUE, "-p", "latest", "--config", "[]")[0] == 2
     assert ended("run", REVENUE, "-p", "latest", "--label", "x")[0] == 2
     for words in (["show"], ["watch"], ["watch", "--follow"], ["logs", "--follow"], ["cancel"], ["retry"], ["explain"]):
         assert [ended("runs", words[0], run, *words[1:])[0] for run in ("run_" + "a" * 26, "nonsense")] == [3, 2], words
-    code, told = ended("runs", "logs", "--task", "shop/raw_order")
-    assert (code, "servo runs show" in told) == (3, True)
-    code, told = ended("runs", "list", SERVO_API_KEY="servo_wrong")
-    assert (code, "SERVO_API_KEY" in told) == (4, True)
-    code, told = ended("runs", "list", SERVO_URL="https://127.0.0.1:1")
-    assert (code, "servo doctor" in told) == (7, True)
+    code, output = ended("runs", "logs", "--task", "shop/raw_order")
+    assert (code, "servo runs show" in output) == (3, True)
+    code, output = ended("runs", "list", SERVO_API_KEY="servo_wrong")
+    assert (code, "SERVO_API_KEY" in output) == (4, True)
+    code, output = ended("runs", "list", SERVO_URL="https://127.0.0.1:1")
+    assert (code, "servo doctor" in output) == (7, True)
     assert ended("run", REVENUE, "-p", f"day={CALM_DAY}", "--run-key", "k")[0] == 0
-    code, told = ended("run", REVENUE, "-p", f"day={FLAKY_DAY}", "--run-key", "k", "--json")
-    assert (code, json.loads(told)["error"]["reason"]) == (5, "RUN_KEY_CONFLICT")
+    code, output = ended("run", REVENUE, "-p", f"day={FLAKY_DAY}", "--run-key", "k", "--json")
+    assert (code, json.loads(output)["error"]["reason"]) == (5, "RUN_KEY_CONFLICT")
     assert ended("runs", "list", SERVO_CA_FILE="/nowhere")[0] == 2
     others = str(Path(grpc.__file__).parent / "_cython/_credentials/roots.pem")
     for changed, remedy in (
         ({"SERVO_CA_FILE": others}, "SERVO_CA_FILE"),
         ({"SERVO_SERVER_NAME": "x"}, "SERVO_SERVER_NAME"),
     ):
-        code, told = ended("runs", "list", **changed)
-        assert (code, remedy in told, len(told.splitlines())) == (7, True, 2), told
+        code, output = ended("runs", "list", **changed)
+        assert (code, remedy in output, len(output.splitlines())) == (7, True, 2), output
     assert ended("runs", "logs", "--level", "loud")[0] == 2
 
 

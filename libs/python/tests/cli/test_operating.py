@@ -45,7 +45,7 @@ def test_limits_are_set_individually_and_shown_with_usage(shop: Shop) -> None:
     assert rows["weight_millis"] == ["1000", "default"]
     assert answer["used"]["queued_runs"] == 0
     shop.ok("quota", "set", "max_queued_runs=default", "max_run_duration=default")
-    assert "limits" not in (told := json.loads(shop.ok("quota", "show", "--json"))) or not told["limits"]
+    assert "limits" not in (output := json.loads(shop.ok("quota", "show", "--json"))) or not output["limits"]
     wrong = shop.servo("quota", "set", "max_queued_run=1")
     assert (wrong.returncode, "did you mean `max_queued_runs`" in wrong.stderr) == (2, True)
     assert shop.servo("quota", "set", "max_queued_runs=many").returncode == 2
@@ -96,10 +96,10 @@ def test_dynamic_sets_grow_and_shrink(shop: Shop) -> None:
 @pytest.mark.mesh
 def test_failed_critical_check_leads_to_quarantine(shop: Shop) -> None:
     assert "nothing is in quarantine" in shop.ok("quarantine", "list")
-    told = shop.servo("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait").stdout
+    output = shop.servo("run", "+shop/daily_revenue", "-p", f"day={CALM_DAY}", "--wait").stdout
     [waiting] = json.loads(shop.ok("quarantine", "list", "--json"))
-    assert f"shop/daily_revenue[day=d:{CALM_DAY}]  is in quarantine" in told
-    assert f"servo quarantine approve {waiting['materialization_id']}" in told
+    assert f"shop/daily_revenue[day=d:{CALM_DAY}]  is in quarantine" in output
+    assert f"servo quarantine approve {waiting['materialization_id']}" in output
     assert (waiting["output"]["asset_key"], waiting["gating"]) == ("shop/daily_revenue", "GATING_QUARANTINE")
     assert waiting["materialization_id"] in shop.ok("quarantine", "list")
 
@@ -189,8 +189,8 @@ def test_usage_is_shown_with_its_limit(nowhere: Shop, monkeypatch: pytest.Monkey
     rows = lines_of(nowhere.ok("quota", "show"))
     assert (rows["max_concurrent_tasks"], rows["max_backfill_concurrency"]) == ("12 / 50 default", "2 / 5 default")
     assert (rows["max_daily_runs"], rows["weight_millis"]) == ("0 / no cap default", "1000 default")
-    told = json.loads(nowhere.ok("quota", "show", "--json"))["used"]
-    assert (told["concurrent_tasks"], told["daily_runs"]) == (12, 0)
+    output = json.loads(nowhere.ok("quota", "show", "--json"))["used"]
+    assert (output["concurrent_tasks"], output["daily_runs"]) == (12, 0)
 
 
 def test_used_slots_are_shown_with_a_pool(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,9 +205,9 @@ def test_holders_of_a_pool_are_listed(nowhere: Shop, monkeypatch: pytest.MonkeyP
     since = Timestamp(seconds=1_767_225_600)
     holder = quota_pb2.SlotHolder(workspace="prod", run_id="run_a", task_id="task_b", since_time=since)
     answering(monkeypatch, GetPool=quota_pb2.GetPoolResponse(pool=pool, holders=[holder]))
-    told = nowhere.ok("quota", "pool", "db")
-    assert told.startswith("db: 1 / 2 slots used\n")
-    assert "run_a" in lines_of(told)["prod"]
+    output = nowhere.ok("quota", "pool", "db")
+    assert output.startswith("db: 1 / 2 slots used\n")
+    assert "run_a" in lines_of(output)["prod"]
     held = json.loads(nowhere.ok("quota", "pool", "db", "--json"))
     assert (held["pool"]["used_slots"], held["holders"][0]["task_id"]) == (1, "task_b")
 

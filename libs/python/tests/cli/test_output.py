@@ -190,8 +190,8 @@ def test_preview_replaces_numbers_that_json_lacks(tmp_path: Path, capsys: pytest
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    told = json.loads(capsys.readouterr().out, parse_constant=refuse)
-    assert told == [{"n": number, "day": "2026-01-31", "ok": True} for number in (0.5, None, None, None, None)]
+    output = json.loads(capsys.readouterr().out, parse_constant=refuse)
+    assert output == [{"n": number, "day": "2026-01-31", "ok": True} for number in (0.5, None, None, None, None)]
 
 
 def test_print_json_refuses_nan_and_infinity(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,15 +27,15 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
 
 
 def test_values_round_trip_through_a_bucket(cloud: Google) -> None:
-    told = commit(open_folder(URI), [{"id": 1}, {"id": 2}], "parquet", ABOUT, [])
+    reported = commit(open_folder(URI), [{"id": 1}, {"id": 2}], "parquet", ABOUT, [])
     folder = URI.removeprefix("gs://lake/")
     assert sorted(name for _, name in cloud.objects) == [
         f"{folder}_commit.json",
         f"{folder}_metadata.json",
         f"{folder}data.parquet",
     ]
-    assert told["byte_size"] == len(cloud.objects["lake", f"{folder}data.parquet"])
-    assert read(told["uri"]) == ([{"id": 1}, {"id": 2}], told["byte_size"])
+    assert reported["byte_size"] == len(cloud.objects["lake", f"{folder}data.parquet"])
+    assert read(reported["uri"]) == ([{"id": 1}, {"id": 2}], reported["byte_size"])
     assert read_file(f"{URI}_commit.json") == cloud.objects["lake", f"{folder}_commit.json"]
     # The listing has several pages.
     assert open_folder(URI).size() == sum(map(len, cloud.objects.values()))

@@ -19,8 +19,8 @@ from servo.worker.inputs import BadInputs, read_input_list, recorded
 
 
 def stored(folder: Path, name: str, value: Any) -> Version:
-    told = commit(open_folder(f"file://{folder}/{name}/"), value, "", OutputIdentity("r", name, "n/a", ""), [])
-    return Version(f"part=s:{name}", name, told["uri"])
+    reported = commit(open_folder(f"file://{folder}/{name}/"), value, "", OutputIdentity("r", name, "n/a", ""), [])
+    return Version(f"part=s:{name}", name, reported["uri"])
 
 
 def test_several_partitions_are_a_mapping_and_missing_ones_raise(tmp_path: Path) -> None:

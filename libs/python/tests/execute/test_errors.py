@@ -12,8 +12,8 @@ def test_a_long_traceback_keeps_its_last_whole_lines(monkeypatch: pytest.MonkeyP
     """Part of a line could be part of a secret, which would not be recognized."""
     monkeypatch.setattr(errors, "_TRACEBACK_CHARS_MAX", 100)
     words = "\n".join(["nobody sees this"] * 100 + ["the secret is hunter2" + "x" * 30, "z" * 60])
-    told = describe(ValueError(words)).traceback
-    assert told == "z" * 60 + "\n"
+    reported = describe(ValueError(words)).traceback
+    assert reported == "z" * 60 + "\n"
 
 
 def test_short_traceback_is_kept_whole() -> None:

@@ -96,15 +96,15 @@ def test_rows_are_compared_with_the_previous_version(rows: int, previous: int, p
 
 
 @pytest.mark.parametrize(
-    ("limits", "told"),
+    ("limits", "reported"),
     [
         ({"at_least": 5}, "at least 5"),
         ({"at_most": 1}, "at most 1"),
         ({"at_least": 5, "at_most": 9}, "5 to 9"),
     ],
 )
-def test_row_limits_are_described(limits: dict[str, int], told: str) -> None:
-    assert run_post(checks.row_count(**limits), ROWS, NOW).outcome.expected == told
+def test_row_limits_are_described(limits: dict[str, int], reported: str) -> None:
+    assert run_post(checks.row_count(**limits), ROWS, NOW).outcome.expected == reported
 
 
 def test_times_with_a_zone_are_shown() -> None:
@@ -269,7 +269,7 @@ def test_unencodable_result_is_a_broken_check(answer: CheckOutcome, why: str, ph
 
 
 def test_result_fields_are_converted_to_texts() -> None:
-    told = CheckOutcome(cast(Any, numpy.bool_(False)), cast(Any, 3), metadata=cast(Any, {1: None}))
-    found = run_post(Check("odd", checks.Code(lambda _: told)), None, NOW)
+    reported = CheckOutcome(cast(Any, numpy.bool_(False)), cast(Any, 3), metadata=cast(Any, {1: None}))
+    found = run_post(Check("odd", checks.Code(lambda _: reported)), None, NOW)
     assert found.outcome == CheckOutcome(False, "3", metadata={"1": "None"})
     assert found.passed is False

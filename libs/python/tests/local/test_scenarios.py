@@ -29,19 +29,19 @@ _FILE = Path(__file__).resolve().parents[4] / "tests/scenarios/runs.json"
 SCENARIOS: list[dict[str, Any]] = json.loads(_FILE.read_text())
 
 
-def outcome(told: dict[str, Any]) -> Outcome:
-    match told["outcome"]:
+def outcome(reported: dict[str, Any]) -> Outcome:
+    match reported["outcome"]:
         case "succeeded":
-            return Succeeded(told.get("items", 0))
+            return Succeeded(reported.get("items", 0))
         case "skipped":
             return Skipped()
         case "interrupted":
             return Interrupted()
         case "check_failed":
-            return CheckFailed(told["message"])
+            return CheckFailed(reported["message"])
         case "failed":
-            category = ErrorCategory[told["category"]]
-            return Failed(category, told.get("message", ""), told.get("type", ""), told.get("retriable"))
+            category = ErrorCategory[reported["category"]]
+            return Failed(category, reported.get("message", ""), reported.get("type", ""), reported.get("retriable"))
         case other:
             raise AssertionError(f"no outcome: {other}")
 
@@ -83,8 +83,8 @@ def ref_of(name: str, ordinals: dict[str, int]) -> TaskRef:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["name"])
 def test_scenario(scenario: dict[str, Any]) -> None:
     run, ordinals = begun(scenario)
-    told = scenario.get("attempts", {})
-    run_down(run, {ref_of(name, ordinals): [outcome(each) for each in ends] for name, ends in told.items()})
+    reported = scenario.get("attempts", {})
+    run_down(run, {ref_of(name, ordinals): [outcome(each) for each in ends] for name, ends in reported.items()})
     expect = scenario["expect"]
     states = {ref_of(name, ordinals): TaskState[state] for name, state in expect["tasks"].items()}
     assert {ref: row.state for ref, row in run.rows.items()} == states

@@ -31,10 +31,10 @@ def can_be_told(scenario: dict[str, Any]) -> bool:
     return bool(scenario["tasks"]) and "interrupted" not in ends
 
 
-def error(told: dict[str, Any]) -> Exception:
-    bases = (*WISHES[told.get("retriable")], BASES[told["category"]])
-    kind: type[Exception] = type(told.get("type") or "Told", bases, {})
-    return kind(told.get("message", ""))
+def error(reported: dict[str, Any]) -> Exception:
+    bases = (*WISHES[reported.get("retriable")], BASES[reported["category"]])
+    kind: type[Exception] = type(reported.get("type") or "Told", bases, {})
+    return kind(reported.get("message", ""))
 
 
 class Story:
@@ -60,23 +60,25 @@ class Story:
             return self.ends(name, context)
 
         @check(function, severity="critical")
-        def told(value: Any) -> CheckOutcome:
+        def reported(value: Any) -> CheckOutcome:
             return CheckOutcome(not isinstance(value, str), value if isinstance(value, str) else "")
 
-        return [function, told]
+        return [function, reported]
 
     def ends(self, name: str, context: Context) -> Any:
         ref = name if context.map_index is None else f"{name}[{context.map_index}]"
         ends = self.scenario.get("attempts", {}).get(ref, [])
-        told: dict[str, Any] = ends[context.attempt - 1] if context.attempt <= len(ends) else {"outcome": "succeeded"}
-        match told["outcome"]:
+        reported: dict[str, Any] = (
+            ends[context.attempt - 1] if context.attempt <= len(ends) else {"outcome": "succeeded"}
+        )
+        match reported["outcome"]:
             case "skipped":
                 raise Skip
             case "check_failed":
-                return told["message"]
+                return reported["message"]
             case "failed":
-                raise error(told)
-        return Items(range(told.get("items", 0))) if name in self.mapped_over else None
+                raise error(reported)
+        return Items(range(reported.get("items", 0))) if name in self.mapped_over else None
 
 
 def slot_name(key: str) -> str:
@@ -95,7 +97,7 @@ def test_scenario(scenario: dict[str, Any]) -> None:
     assert {name: task.state.value for name, task in tasks.items()} == expect["tasks"]
     assert result.state.value == expect["run"]
     # The message of a check is preceded by its name.
-    assert result.error.replace("the check `told` failed: ", "") == expect.get("error", "")
+    assert result.error.replace("the check `reported` failed: ", "") == expect.get("error", "")
     for name, count in expect.get("attempts", {}).items():
         assert tasks[name].attempts == count, name
 

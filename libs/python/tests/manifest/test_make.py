@@ -118,13 +118,13 @@ def faults(*definitions: Definition, importable: bool = False) -> list[tuple[str
     """Subject, text and line of each fault."""
     with pytest.raises(ManifestInvalid) as raised:
         make(Project.of(definitions), artifact=ARTIFACT, importable=importable)
-    told = []
+    reported = []
     for fault in raised.value.faults:
         assert fault.location
         assert fault.location.file == __file__
         assert str(fault).startswith(f"{fault.location}: {fault.subject}: ")
-        told.append((fault.subject, fault.sentence, fault.location.line))
-    return told
+        reported.append((fault.subject, fault.sentence, fault.location.line))
+    return reported
 
 
 def line_of(text: str) -> int:
@@ -250,8 +250,8 @@ def test_sensor_parts_must_be_lists() -> None:
         (servo.sensor(secrets=secrets)(poll), "secrets is one Secret; write a list of secrets"),
     ]
     for definition, sentence in wrong:
-        ((_, told, _),) = faults(definition)
-        assert told == sentence
+        ((_, reported, _),) = faults(definition)
+        assert reported == sentence
 
 
 ODD: list[Any] = [

@@ -46,8 +46,8 @@ def test_planner_agrees_on_manifests_and_plans(mesh: Mesh) -> None:
             try:
                 answer = client.deploy(given)
             except InvalidRequest as error:
-                told = [(each.field.removeprefix("manifest."), each.description) for each in error.violations]
-                assert _comparable(told) == _comparable(faults), f"seed {seed}"
+                reported = [(each.field.removeprefix("manifest."), each.description) for each in error.violations]
+                assert _comparable(reported) == _comparable(faults), f"seed {seed}"
                 refused += 1
                 continue
             assert faults == [], f"seed {seed}"
@@ -120,11 +120,11 @@ def _plan_one(
     request = planner_pb2.PlanRunRequest(tenant=TENANT, workspace=WORKSPACE, spec=spec, max_tasks=10_000)
     ours = _planned(checked, choice)
     if isinstance(ours, InvalidValue):
-        with pytest.raises(CallFailed) as told:
+        with pytest.raises(CallFailed) as reported:
             client.planner.PlanRun(request)
         # Which of several invalid tasks is reported may differ.
         if len(checked.manifest.assets) == 1:
-            assert str(ours) in [each.description for each in told.value.violations], which
+            assert str(ours) in [each.description for each in reported.value.violations], which
         return None
     theirs = client.planner.PlanRun(request).plan
     assert [_told(task) for task in theirs.tasks] == [_ours(task) for task in ours], which

@@ -205,11 +205,11 @@ def run_attempt(
     meanwhile: Callable[[Attempt], None] | None = None,
     code: CodeCache | None = None,
 ) -> callback_pb2.FinishAttemptRequest:
-    (finish,) = carry_out_all(folder, server, [given], meanwhile, code)
+    (finish,) = run_attempts(folder, server, [given], meanwhile, code)
     return finish
 
 
-def carry_out_all(
+def run_attempts(
     folder: Path,
     server: Server,
     given: Sequence[worker_pb2.TaskEnvelope],
@@ -340,7 +340,7 @@ def printed(server: Server) -> list[str]:
 def test_remembered_secret_is_redacted_for_every_task(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()
-    _, finish = carry_out_all(folder, server, [with_key("connecting", server), envelope("broken_engine", server)])
+    _, finish = run_attempts(folder, server, [with_key("connecting", server), envelope("broken_engine", server)])
     assert finish.error.message == "no answer from ***"
     assert printed(server)[-1] == "the engine is ***"
     assert "hunter2" not in str(server.calls)
@@ -351,7 +351,7 @@ def test_secret_variables_are_hidden_from_tasks(folder: Path, monkeypatch: pytes
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()
     curious = envelope("curious", server)
-    carry_out_all(folder, server, [curious, with_key("connecting", server), curious])
+    run_attempts(folder, server, [curious, with_key("connecting", server), curious])
     before, named, after = (line.split() for line in printed(server))
     # At that time the variable is not known to be a secret.
     assert before[1] == "hunter2-long"
@@ -404,15 +404,15 @@ def test_log_buffer_is_limited_while_the_server_is_slow(folder: Path) -> None:
     finish = run_attempt(folder, server, envelope("chatty", server))
     assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED
     logs = server.of("logs")
-    told = sum(len(batch.lines) for batch in logs)
-    assert told + sum(batch.dropped_lines for batch in logs) == 200_000
-    assert told <= 10_000
+    reported = sum(len(batch.lines) for batch in logs)
+    assert reported + sum(batch.dropped_lines for batch in logs) == 200_000
+    assert reported <= 10_000
     assert [batch.sequence for batch in logs] == list(range(1, len(logs) + 1))
 
 
 def test_leftover_process_ends_with_its_attempt(folder: Path) -> None:
     server = Server()
-    finishes = carry_out_all(folder, server, [envelope("straying", server), envelope("curious", server)])
+    finishes = run_attempts(folder, server, [envelope("straying", server), envelope("curious", server)])
     assert [finish.outcome for finish in finishes] == [state_pb2.OUTCOME_SUCCEEDED] * 2
     (child, stray), (next_child, _) = (line.split() for line in printed(server))
     assert next_child != child

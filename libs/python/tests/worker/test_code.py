@@ -17,12 +17,12 @@ from servo.worker.code import BadCode, CodeCache
 
 def get(folder: Path, content: bytes, digest: str = "") -> tuple[Path, int]:
     """Requests the code three times concurrently; returns the folder and the number of downloads."""
-    asked = 0
+    start_requests = 0
 
     async def download(workspace: str, digest: str) -> bytes:
-        nonlocal asked
+        nonlocal start_requests
         assert (workspace, len(digest)) == ("prod", 64)
-        asked += 1
+        start_requests += 1
         await asyncio.sleep(0)
         return content
 
@@ -32,13 +32,13 @@ def get(folder: Path, content: bytes, digest: str = "") -> tuple[Path, int]:
         return await asyncio.gather(*(cache.get("prod", wanted) for _ in range(3)))
 
     (found,) = set(asyncio.run(story()))
-    return found, asked
+    return found, start_requests
 
 
 def test_code_is_downloaded_once_per_digest(tmp_path: Path) -> None:
     content = archive({"shop/assets.py": b"x = 1\n", "requirements.lock": b""})
-    found, asked = get(tmp_path, content)
-    assert (found.name, asked) == (hashlib.sha256(content).hexdigest(), 1)
+    found, start_requests = get(tmp_path, content)
+    assert (found.name, start_requests) == (hashlib.sha256(content).hexdigest(), 1)
     assert (found / "shop/assets.py").read_text() == "x = 1\n"
     assert get(tmp_path, content) == (found, 0)
     other, _ = get(tmp_path, archive({"shop/assets.py": b"x = 2\n"}))

@@ -120,9 +120,9 @@ def test_network_failure_is_transient(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://user:pa55word@127.0.0.1:1/simple")
     monkeypatch.setenv("PIP_RETRIES", "1")
-    with pytest.raises(EnvironmentUnavailable) as told:
+    with pytest.raises(EnvironmentUnavailable) as reported:
         get(tmp_path, code(tmp_path, "ghost", "ghost==9.9\n"))
-    assert "pa55word" not in str(told.value)
+    assert "pa55word" not in str(reported.value)
 
 
 def test_full_disk_is_transient() -> None:

@@ -35,7 +35,7 @@ class Server:
     """A fake server: registers every worker, and accepts, refuses or ignores starts."""
 
     def __init__(self) -> None:
-        self.asked: list[callback_pb2.StartAttemptRequest] = []
+        self.start_requests: list[callback_pb2.StartAttemptRequest] = []
         self.presigned: list[str] = []
         self.may_answer = asyncio.Event()
         self.registers = asyncio.Event()
@@ -48,7 +48,7 @@ class Server:
     async def start(
         self, request: callback_pb2.StartAttemptRequest, metadata: tuple[tuple[str, str], ...]
     ) -> callback_pb2.StartAttemptResponse:
-        self.asked.append(request)
+        self.start_requests.append(request)
         self.presigned.append(dict(metadata)["servo-presigned"])
         if self.away:
             self.away -= 1
@@ -57,12 +57,12 @@ class Server:
         raise Conflict(Details("FAILED_PRECONDITION", "another process was first"))
 
 
-class Door:
+class PushClient:
     def __init__(self, server: Server, push: Push, slots: Slots) -> None:
         self.server, self.push, self.slots = server, push, slots
         self.tls: ssl.SSLContext | None = None
 
-    async def say(self, *raw: bytes) -> list[int]:
+    async def send(self, *raw: bytes) -> list[int]:
         """Sends requests over one connection; returns the status of each response."""
         reader, writer = await asyncio.open_connection("127.0.0.1", await self.push.listening(), ssl=self.tls)
         found = []
@@ -74,7 +74,7 @@ class Door:
         return found
 
     async def post(self, body: bytes) -> int:
-        (status,) = await self.say(posted(body))
+        (status,) = await self.send(posted(body))
         return status
 
 
@@ -83,15 +83,15 @@ def posted(body: bytes) -> bytes:
 
 
 def envelope(attempt: str, key: bytes = KEY) -> bytes:
-    told = worker_pb2.TaskEnvelope(attempt_id=attempt, mode=event_execution_pb2.DISPATCH_MODE_PUSH)
-    told.callbacks.start = f"/{attempt}/start"
-    body = told.SerializeToString()
+    reported = worker_pb2.TaskEnvelope(attempt_id=attempt, mode=event_execution_pb2.DISPATCH_MODE_PUSH)
+    reported.callbacks.start = f"/{attempt}/start"
+    body = reported.SerializeToString()
     signed = worker_pb2.SignedEnvelope(envelope=body, signature=hmac.digest(key, body, "sha256"))
     return signed.SerializeToString()
 
 
-def with_door(
-    tmp_path: Path, use: Callable[[Door], Awaitable[None]], *, registered: bool = True, certificate: str = ""
+def with_push_client(
+    tmp_path: Path, use: Callable[[PushClient], Awaitable[None]], *, registered: bool = True, certificate: str = ""
 ) -> None:
     async def story() -> None:
         server = Server()
@@ -101,12 +101,12 @@ def with_door(
         )
         push = PushConfig("http://x", "127.0.0.1", 0, certificate, certificate.replace(".crt", ".key"))
         slots = Slots(cast(AsyncClient, client), WorkerConfig("t", tmp_path, slots=2, push=push))
-        door = Door(server, Push(slots, push), slots)
+        push_client = PushClient(server, Push(slots, push), slots)
         if registered:
             server.registers.set()
-        serving = asyncio.create_task(door.push.serve())
-        await door.push.listening()
-        await asyncio.wait_for(use(door), 30)
+        serving = asyncio.create_task(push_client.push.serve())
+        await push_client.push.listening()
+        await asyncio.wait_for(use(push_client), 30)
         server.registers.set()
         server.may_answer.set()
         slots.shutdown.begin()
@@ -116,32 +116,32 @@ def with_door(
 
 
 def test_f06_repeated_envelope_is_accepted_once(tmp_path: Path) -> None:
-    async def use(door: Door) -> None:
+    async def use(push_client: PushClient) -> None:
         twice = [posted(envelope("A")), posted(envelope("A"))]
-        assert await door.say(*twice) == [202, 202]
-        assert await door.post(envelope("A")) == 202
-        assert list(door.slots.running) == ["A"]
-        await wait_until_async(lambda: door.server.presigned == ["/A/start"], "the worker asked to start A")
-        assert door.server.asked[0].mode == event_execution_pb2.DISPATCH_MODE_PUSH
-        assert await door.post(envelope("B")) == 202
+        assert await push_client.send(*twice) == [202, 202]
+        assert await push_client.post(envelope("A")) == 202
+        assert list(push_client.slots.running) == ["A"]
+        await wait_until_async(lambda: push_client.server.presigned == ["/A/start"], "the worker asked to start A")
+        assert push_client.server.start_requests[0].mode == event_execution_pb2.DISPATCH_MODE_PUSH
+        assert await push_client.post(envelope("B")) == 202
         # It has two slots; the queue will push again.
-        assert await door.post(envelope("C")) == 429
-        door.server.may_answer.set()
+        assert await push_client.post(envelope("C")) == 429
+        push_client.server.may_answer.set()
         # Another worker got the attempts: nothing runs, and the slots are free.
-        await wait_until_async(lambda: not door.slots.running, "no attempt runs")
-        assert await door.post(envelope("C")) == 202
+        await wait_until_async(lambda: not push_client.slots.running, "no attempt runs")
+        assert await push_client.post(envelope("C")) == 202
 
-    with_door(tmp_path, use)
+    with_push_client(tmp_path, use)
 
 
 def test_f07_push_is_answered_before_the_attempt_runs(tmp_path: Path) -> None:
-    async def use(door: Door) -> None:
-        door.server.away = 1
-        assert await door.post(envelope("A")) == 202
+    async def use(push_client: PushClient) -> None:
+        push_client.server.away = 1
+        assert await push_client.post(envelope("A")) == 202
         # The request is repeated while the server does not answer.
-        await wait_until_async(lambda: len(door.server.asked) == 2, "the worker asked again")
+        await wait_until_async(lambda: len(push_client.server.start_requests) == 2, "the worker asked again")
 
-    with_door(tmp_path, use)
+    with_push_client(tmp_path, use)
 
 
 @pytest.mark.parametrize(
@@ -160,31 +160,31 @@ def test_f07_push_is_answered_before_the_attempt_runs(tmp_path: Path) -> None:
     ],
 )
 def test_invalid_pushes_are_refused(tmp_path: Path, said: bytes, status: int) -> None:
-    async def use(door: Door) -> None:
-        assert await door.say(said) == [status]
-        assert not door.slots.running
+    async def use(push_client: PushClient) -> None:
+        assert await push_client.send(said) == [status]
+        assert not push_client.slots.running
 
-    with_door(tmp_path, use)
+    with_push_client(tmp_path, use)
 
 
 def test_unregistered_and_draining_worker_refuses_pushes(tmp_path: Path) -> None:
-    async def before(door: Door) -> None:
-        assert await door.post(envelope("A")) == 503
+    async def before(push_client: PushClient) -> None:
+        assert await push_client.post(envelope("A")) == 503
 
-    async def after(door: Door) -> None:
-        assert await door.post(envelope("A")) == 202
-        door.slots.shutdown.begin()
+    async def after(push_client: PushClient) -> None:
+        assert await push_client.post(envelope("A")) == 202
+        push_client.slots.shutdown.begin()
         # It still answers while attempts finish.
-        assert await door.post(envelope("B")) == 503
+        assert await push_client.post(envelope("B")) == 503
 
-    with_door(tmp_path, before, registered=False)
-    with_door(tmp_path, after)
+    with_push_client(tmp_path, before, registered=False)
+    with_push_client(tmp_path, after)
 
 
 def test_settings_come_from_the_environment() -> None:
     assert PushConfig.of({}) is None
-    told = PushConfig.of({"SERVO_PUSH_URL": "http://w/x", "SERVO_PUSH_LISTEN": "[::1]:81"})
-    assert told == PushConfig("http://w/x", "::1", 81)
+    reported = PushConfig.of({"SERVO_PUSH_URL": "http://w/x", "SERVO_PUSH_LISTEN": "[::1]:81"})
+    assert reported == PushConfig("http://w/x", "::1", 81)
     with pytest.raises(InvalidValue, match="write host:port"):
         PushConfig.of({"SERVO_PUSH_URL": "http://w/x", "SERVO_PUSH_LISTEN": "here"})
     with pytest.raises(InvalidValue, match="set SERVO_PUSH_CERTIFICATE"):
@@ -193,15 +193,15 @@ def test_settings_come_from_the_environment() -> None:
 
 @pytest.mark.mesh
 def test_push_listener_supports_tls(tmp_path: Path, mesh: Mesh) -> None:
-    async def use(door: Door) -> None:
-        door.tls = ssl.create_default_context(cafile=str(mesh.ca_file))
-        door.tls.check_hostname = False
-        assert await door.post(envelope("A")) == 202
-        door.tls = None
+    async def use(push_client: PushClient) -> None:
+        push_client.tls = ssl.create_default_context(cafile=str(mesh.ca_file))
+        push_client.tls.check_hostname = False
+        assert await push_client.post(envelope("A")) == 202
+        push_client.tls = None
         with pytest.raises(asyncio.IncompleteReadError):
-            await door.post(envelope("B"))
+            await push_client.post(envelope("B"))
 
-    with_door(tmp_path, use, certificate=str(mesh.folder / "tls" / "gateway.crt"))
+    with_push_client(tmp_path, use, certificate=str(mesh.folder / "tls" / "gateway.crt"))
 
 
 @pytest.fixture(scope="module")
@@ -236,11 +236,11 @@ def test_project_runs_in_push_mode(mesh: Mesh, built: Built, tmp_path: Path) -> 
         ]
         # A mapped task has no attempt of its own.
         for task in (task for task in client.tasks(run.run_id) if task.attempt):
-            asked = scheduler_runs_pb2.GetTaskRequest(
+            start_requests = scheduler_runs_pb2.GetTaskRequest(
                 tenant=TENANT, workspace="push-ok", run_id=run.run_id, task_id=task.task_id
             )
             # Only pushed attempts are in state DISPATCHED before they run.
-            states = [change.to_state for change in client.scheduler.GetTask(asked).history]
+            states = [change.to_state for change in client.scheduler.GetTask(start_requests).history]
             assert states[-1] == state_pb2.TASK_STATE_SUCCEEDED
             assert state_pb2.TASK_STATE_DISPATCHED in states
         process.send_signal(signal.SIGTERM)

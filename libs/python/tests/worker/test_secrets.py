@@ -70,9 +70,9 @@ def test_secret_manager_refusals_and_outages_raise_different_errors(cloud: Googl
     with pytest.raises(SecretNotFound, match=r"the secret `k` cannot be read at .*not found.*let the worker's account"):
         read(ref("k", gcp, KEY))
     cloud.secrets = {f"{KEY}/versions/latest": b"\xff\xfe"}
-    with pytest.raises(SecretNotFound, match="is no text") as told:
+    with pytest.raises(SecretNotFound, match="is no text") as reported:
         read(ref("k", gcp, KEY))
-    assert "xff" not in str(told.value)
+    assert "xff" not in str(reported.value)
     cloud.failing = 1_000
     with pytest.raises(SecretUnavailable, match=r"the secret `k` cannot be read at .*: HTTP 503"):
         read(ref("k", gcp, KEY))
@@ -153,17 +153,17 @@ def test_outcomes_contain_no_secrets() -> None:
 
 def test_an_item_with_a_secret_fails_the_task() -> None:
     """Redacting it would change the item."""
-    told = answer(outcome="succeeded", items=['"hunter2"', '"b"'], outputs=[{"asset_key": "n/a"}])
-    finish = finish_of(told, Redactor(), Redactor({"k": "hunter2"}))
-    add_outputs(finish, told, "", [])
+    reported = answer(outcome="succeeded", items=['"hunter2"', '"b"'], outputs=[{"asset_key": "n/a"}])
+    finish = finish_of(reported, Redactor(), Redactor({"k": "hunter2"}))
+    add_outputs(finish, reported, "", [])
     assert (finish.outcome, len(finish.outputs)) == (state_pb2.OUTCOME_FAILED, 0)
     assert "an item holds a secret" in finish.error.message
     assert "hunter2" not in str(finish)
 
 
 def test_item_equal_to_another_tasks_secret_is_kept() -> None:
-    told = answer(outcome="succeeded", items=['"eu-west"'])
-    finish = finish_of(told, Redactor({"k": "eu-west"}), Redactor())
+    reported = answer(outcome="succeeded", items=['"eu-west"'])
+    finish = finish_of(reported, Redactor({"k": "eu-west"}), Redactor())
     assert (finish.outcome, list(finish.items.items_json)) == (state_pb2.OUTCOME_SUCCEEDED, ['"eu-west"'])
 
 

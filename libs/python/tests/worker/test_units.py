@@ -307,14 +307,14 @@ def test_broken_stream_takes_no_reports_of_the_next(tmp_path: Path) -> None:
             (pull, pull._enqueue),
             (reports, lambda: reports.send(callback_pb2.CallbackItem())),
         ]
-        for door, say in says:
-            door._stream = 1
-            stale = asyncio.ensure_future(anext(door._messages(1)))
+        for push_client, send in says:
+            push_client._stream = 1
+            stale = asyncio.ensure_future(anext(push_client._messages(1)))
             await asyncio.sleep(0)
-            door._stream = 2
-            current = asyncio.ensure_future(anext(door._messages(2)))
+            push_client._stream = 2
+            current = asyncio.ensure_future(anext(push_client._messages(2)))
             await asyncio.sleep(0)
-            say()
+            send()
             await asyncio.wait([stale, current])
             assert isinstance(stale.exception(), StopAsyncIteration)
             assert current.exception() is None

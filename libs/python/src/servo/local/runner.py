@@ -110,7 +110,7 @@ class Runner:
         self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, task_attempts: _Attempts
     ) -> Outcome:
         attempted = task_attempts.attempted
-        work = partial(self._carry_out, ref, asset, planned, context, attempted)
+        work = partial(self._run_user_code, ref, asset, planned, context, attempted)
         try:
             timeout = asset.settings.timeout
             seconds = None if timeout is None else read_duration(timeout).total_seconds()
@@ -137,7 +137,7 @@ class Runner:
             self._keep(ref, planned.key.partition, attempted.made, stored)
         return Succeeded(len(attempted.made.items or ()), quarantined=quarantined)
 
-    def _carry_out(
+    def _run_user_code(
         self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, attempted: AttemptState
     ) -> dict[str, Stored]:
         """Runs user code and returns its stored outputs; they count once :meth:`_keep` is called."""

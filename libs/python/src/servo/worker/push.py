@@ -27,7 +27,7 @@ _HEAD_BYTES_MAX = 16 * 1024
 _REQUEST_SECONDS = 60.0
 _PAUSE = 0.5
 # How long the start is requested; after that the server has given the attempt to another worker.
-_START_PATIENCE = 20.0
+_START_SECONDS = 20.0
 _PASSING = (Unavailable, Exhausted, TimedOut)
 _ANSWERS = {
     Admission.STARTED: HTTPStatus.ACCEPTED,
@@ -110,9 +110,9 @@ class Push:
             signed = worker_pb2.SignedEnvelope.FromString(body)
         except DecodeError:
             return HTTPStatus.BAD_REQUEST
-        return _ANSWERS[self._slots.admit(signed, self._carry_out, only_if_free=True)]
+        return _ANSWERS[self._slots.admit(signed, self._run_if_allowed, only_if_free=True)]
 
-    async def _carry_out(self, attempt: Attempt) -> None:
+    async def _run_if_allowed(self, attempt: Attempt) -> None:
         if await self._may_start(attempt):
             await attempt.run()
 
@@ -120,7 +120,7 @@ class Push:
         """Only the first process that asks may start the attempt."""
         metadata = (("servo-presigned", attempt.envelope.callbacks.start),)
         try:
-            async with asyncio.timeout(_START_PATIENCE):
+            async with asyncio.timeout(_START_SECONDS):
                 while True:
                     try:
                         callback = self._slots.client.callback
