@@ -234,6 +234,10 @@ async fn run<H: BatchHandler>(handler: &mut H, batch: Vec<Queued<H::Item, H::Ans
 }
 
 #[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 mod tests {
     use std::sync::Mutex;
     use std::time::Duration;

@@ -5,6 +5,11 @@
 //!     cargo run -p servo-client --example worker
 //! ```
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
+
 use std::error::Error;
 use std::time::Duration;
 

@@ -47,6 +47,7 @@ impl Collector {
         }
         let router = server.add_service(TraceServiceServer::new(collector.clone()));
         let incoming = TcpIncoming::from(tokio::net::TcpListener::from_std(listener)?);
+        #[expect(clippy::disallowed_methods, reason = "a collector for tests")]
         tokio::spawn(router.serve_with_incoming(incoming));
         Ok(collector)
     }

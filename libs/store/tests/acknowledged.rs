@@ -2,6 +2,10 @@
 //! every acknowledged event is stored exactly once.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod common;
 

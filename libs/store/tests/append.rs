@@ -1,6 +1,10 @@
 //! Results and refusals of `ledger.append`, and the isolation of callers that share a commit.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod common;
 

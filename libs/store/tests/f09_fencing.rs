@@ -1,6 +1,10 @@
 //! Two holders of one lease: after a takeover, the old holder cannot write a single row. (F9)
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod common;
 

@@ -2,6 +2,10 @@
 //! event from being read exactly once and in order. (F22)
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod common;
 

@@ -2,6 +2,10 @@
 //! the same event ids, and every event is stored exactly once. (F23)
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod common;
 

@@ -1,6 +1,10 @@
 //! Leases: which role may acquire what, and the guarantees for a holder.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod common;
 

@@ -1,8 +1,13 @@
-//! How many events a second callers can append who each wait for their own to be durable.
+//! Measures how many durable events per second concurrent callers append.
 //!
-//! 1, 8, 64 and 256 callers, tasks of this process, each appending one event of 256 bytes at a time, over all 64
-//! shards and over one, on a private Postgres with fsync and synchronous commit on. A table goes to stderr while it
-//! runs; the last line of stdout is JSON.
+//! 1, 8, 64 and 256 callers in this process, each appending one event of 256 bytes at a time and
+//! waiting until it is durable, to all 64 shards and to one shard, on a private Postgres with fsync
+//! and synchronous commit. Prints a table to stderr while it runs; the last line of stdout is JSON.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool of the tests, not of the product"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +48,7 @@ async fn main() -> Result<()> {
         for callers in CALLERS {
             let measured = measure(store.ledger(), callers, shards).await?;
             measured.print(shards, callers);
-            measured.note(&mut figures, label, callers);
+            measured.add_to(&mut figures, label, callers);
         }
     }
     println!("{}", Value::Object(figures));
@@ -98,7 +103,7 @@ async fn measure(ledger: &Ledger, callers: usize, shards: i16) -> Result<Measure
     })
 }
 
-/// One caller: the next event follows when the last one is durable.
+/// One caller, which appends the next event when the last one is durable.
 async fn call_until(
     ledger: Ledger,
     caller: usize,
@@ -109,18 +114,18 @@ async fn call_until(
     let mut latency_us = Histogram::new_with_max(LATENCY_MAX_US, 3)?;
     let mut shard = i16::try_from(caller)? % shards;
     while !stop.load(Ordering::Relaxed) {
-        // Steps through all shards, out of step with its neighbours.
+        // Visits all shards, in another order than the neighbouring callers.
         shard = (shard + 7) % shards;
         let event = event(shard);
         let begun = Instant::now();
-        let answers = ledger.append(vec![event]).await.context("append")?;
+        let appended = ledger.append(vec![event]).await.context("append")?;
         if measuring.load(Ordering::Relaxed) {
             latency_us.saturating_record(begun.elapsed().as_micros().try_into()?);
         }
         ensure!(
-            answers[0].outcome == Outcome::New,
-            "an append was answered {:?}",
-            answers[0]
+            appended[0].outcome == Outcome::New,
+            "an append returned {:?}",
+            appended[0]
         );
     }
     Ok(latency_us)
@@ -159,7 +164,7 @@ impl Measured {
         );
     }
 
-    fn note(&self, figures: &mut Map<String, Value>, label: &str, callers: usize) {
+    fn add_to(&self, figures: &mut Map<String, Value>, label: &str, callers: usize) {
         let mut add = |what: &str, figure: f64| {
             figures.insert(
                 format!("{label}_{what}_{callers}"),

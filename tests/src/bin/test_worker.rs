@@ -1,4 +1,9 @@
-//! A worker for tests and benches that does as its tasks say: nothing, sleep, fail, die, lie, repeat itself, hang.
+//! A worker for tests whose tasks select its behaviour: do nothing, sleep, fail, exit, hang and others.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool of the tests, not of the product"
+)]
 
 use std::process::ExitCode;
 
@@ -6,9 +11,9 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use servo_client::worker::{Worker, WorkerConfig};
 use servo_client::{Client, Credentials, Tls, api};
-use servo_tests::worker::{Behaving, Journal};
+use servo_tests::worker::{Journal, TestHandler};
 
-/// Where to work and as whom. Give an API key for the gateway, or a certificate for the services themselves.
+/// Addresses and credentials: an API key for the gateway, or a certificate for the services.
 #[derive(Debug, Parser)]
 struct Args {
     /// The gateway, or the dispatcher.
@@ -17,10 +22,10 @@ struct Args {
     /// The gateway, or the instances of the callback service; the first address unless given.
     #[arg(long)]
     callback: Vec<String>,
-    /// PEM of the authority that vouches for them.
+    /// The CA certificate in PEM.
     #[arg(long)]
     ca: std::path::PathBuf,
-    /// The name in their certificates, when it is not the host of the address.
+    /// The name in the server certificates, if it is not the host of the address.
     #[arg(long)]
     server_name: Option<String>,
     #[arg(long, conflicts_with = "certificate", env = "SERVO_API_KEY")]
@@ -43,7 +48,8 @@ struct Args {
     workspace: Vec<String>,
     #[arg(long)]
     pool: Vec<String>,
-    /// Gets a line (task key, attempt id, session, microseconds since 1970) for every attempt that begins.
+    /// The file that gets a line (task key, attempt id, session, microseconds since 1970) for every
+    /// attempt that begins.
     #[arg(long)]
     journal: Option<std::path::PathBuf>,
 }
@@ -66,14 +72,14 @@ async fn work(args: Args) -> Result<()> {
         .next()
         .unwrap_or_else(|| client.at(&args.dispatcher))?;
     let journal = args.journal.as_deref().map(Journal::open).transpose()?;
-    let behaving = Behaving::new(callback.clone(), journal);
+    let handler = TestHandler::new(callback.clone(), journal);
     let info = api::WorkerInfo {
         name: args.name,
         slots: args.slots,
         capabilities: args.capability,
         workspaces: args.workspace,
         pools: args.pool,
-        handlers: Behaving::handlers(),
+        handlers: TestHandler::names(),
         ..api::WorkerInfo::default()
     };
     let mut config = WorkerConfig::new(args.tenant, info);
@@ -81,13 +87,13 @@ async fn work(args: Args) -> Result<()> {
         config = config.worker_id(id);
     }
     for another in callbacks {
-        config = config.also_report_to(another?);
+        config = config.fallback_callback(another?);
     }
-    let worker = Worker::new(client, callback, config, behaving);
+    let worker = Worker::new(client, callback, config, handler);
     let handle = worker.handle();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
-            handle.leave();
+            handle.drain();
         }
     });
     println!("session {}", worker.session());

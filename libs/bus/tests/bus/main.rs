@@ -2,6 +2,10 @@
 //! death of a consumer loses nothing.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

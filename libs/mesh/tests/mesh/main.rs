@@ -1,5 +1,9 @@
 //! The mesh over real sockets and real TLS.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod config;
 mod deadlines;

@@ -1,6 +1,10 @@
 //! The queue on a real Postgres, pushing to a real HTTP server.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod receiver;
 

@@ -1,5 +1,10 @@
 //! The engine with a real database and without schedulers.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
+
 use std::time::Duration;
 
 use servo_local::{TestDatabase, wait};

@@ -2,6 +2,10 @@
 //! callback service and with workers of the public client.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod api;
 mod flow;

@@ -1,6 +1,10 @@
 //! Tests the quota service over mutual TLS, on a real Postgres.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod current_use;
 mod limits;

@@ -1,11 +1,16 @@
-//! How fast the whole mesh moves tasks: nine processes over mutual TLS on a private Postgres, and this process as the
-//! client and the one worker.
+//! Measures how fast the whole mesh runs tasks: nine processes over mutual TLS on a private Postgres,
+//! and this process as the client and the only worker.
 //!
-//! Time runs from TriggerRun to the end seen by GetRun. A table goes to stderr while it runs; the last line of stdout
-//! is JSON.
+//! Times are from the call of TriggerRun until GetRun returns an ended run. Prints a table to stderr
+//! while it runs; the last line of stdout is JSON.
 
-mod counted;
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a tool of the tests, not of the product"
+)]
+
 mod floor;
+mod postgres_stats;
 mod scenarios;
 
 use std::io::{IsTerminal, Read};
@@ -14,37 +19,37 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Parser;
-use counted::Counted;
+use postgres_stats::PostgresStats;
 use scenarios::Sizes;
 use serde_json::{Map, Value, json};
 use servo_local::{LocalMesh, MeshOptions, Postgres, PostgresOptions};
 use servo_model::Service;
-use servo_tests::aftermath;
-use servo_tests::effort::Effort;
+use servo_tests::cpu_usage::CpuUsage;
+use servo_tests::invariants;
 use servo_tests::manifest::{chain, partitioned_fan_out};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// More than this is a mistake somewhere, whatever the rate.
+/// More rows mean a defect, whatever the rate.
 const ROWS_PER_TASK_MAX: f64 = 10.0;
-/// Newest runs of each shard that are held against the ledger after a measurement.
+/// How many of the newest runs of each shard are compared with the ledger after a measurement.
 const VERIFIED_PER_SHARD: u32 = 1;
-/// What is held against the ledger while schedulers run; the other projections are compared by a rebuild only.
+/// The projections that are compared while schedulers run; only a rebuild compares the others.
 const VERIFIED: [&str; 2] = ["scheduler.runs", "scheduler.tasks"];
 
 #[derive(Parser)]
 struct Options {
-    /// Each figure is the median of so many.
+    /// How many measurements the median of each figure is taken from.
     #[arg(long, default_value_t = 5)]
     repeats: usize,
-    /// Finished tasks that the store holds when the fan-out is measured again; 0 leaves that out.
+    /// How many finished tasks the store holds when the fan-out is measured again; 0 skips that.
     #[arg(long, default_value_t = 1_000_000)]
     history: usize,
-    /// So little of everything that the figures mean nothing: to see that all of it is measured.
+    /// Measures too little for meaningful figures, to test the benchmark itself.
     #[arg(long)]
     sample: bool,
-    /// Measure only this, for a profile: latency, chain, small, fanout or twins.
+    /// Measures one scenario for a profile: latency, chain, small, fanout or twins.
     #[arg(long)]
     only: Option<String>,
 }
@@ -66,14 +71,14 @@ async fn main() -> Result<()> {
             .with("pg_stat_statements.track_planning", "on");
     }
     let postgres = Postgres::start_with(&dir.path().join("cluster"), counting)?;
-    let place = Place {
+    let environment = Environment {
         dir: dir.path().join("servo"),
         binaries,
         postgres,
     };
-    let (started, began) = Started::new(&place, 1).await?;
+    let (started, began) = Started::new(&environment, 1).await?;
     if options.only.is_some() {
-        eprintln!("  look into it with psql {}", started.mesh.admin_url());
+        eprintln!("  inspect with psql {}", started.mesh.admin_url());
     }
     let sizes = if options.sample {
         Sizes::SAMPLE
@@ -81,11 +86,11 @@ async fn main() -> Result<()> {
         Sizes::FULL
     };
     let mut bench = Bench {
-        place,
+        environment,
         started,
         repeats: options.repeats,
         sizes,
-        figures: earlier()?,
+        figures: piped_figures()?,
     };
     match options.only.as_deref() {
         None => bench.all(began, options.history).await?,
@@ -102,14 +107,14 @@ async fn main() -> Result<()> {
         bench = bench.twins().await?;
     }
     if options.only.is_some() {
-        counted::show_statements(&bench.place.postgres.admin_url()).await?;
+        postgres_stats::print_statements(&bench.environment.postgres.admin_url()).await?;
     }
     println!("{}", Value::Object(bench.figures));
     bench.started.stop()
 }
 
-/// What outlasts a mesh.
-struct Place {
+/// The parts that outlive one mesh.
+struct Environment {
     dir: PathBuf,
     binaries: PathBuf,
     postgres: Postgres,
@@ -123,21 +128,22 @@ struct Started {
 }
 
 impl Started {
-    /// With so many schedulers, dispatchers and callbacks. Tells whenever the body of a task begins.
+    /// Starts `instances` schedulers, dispatchers and callback instances. The channel receives the
+    /// time at which the body of each task begins.
     async fn new(
-        place: &Place,
+        environment: &Environment,
         instances: usize,
     ) -> Result<(Started, mpsc::UnboundedReceiver<Instant>)> {
         let options = MeshOptions {
-            database_url: Some(place.postgres.admin_url()),
-            ..MeshOptions::new(place.dir.clone(), place.binaries.clone())
+            database_url: Some(environment.postgres.admin_url()),
+            ..MeshOptions::new(environment.dir.clone(), environment.binaries.clone())
         };
         let several = [Service::Scheduler, Service::Dispatcher, Service::Callback];
         let options = several.iter().fold(options, |options, service| {
             options.instances(*service, instances)
         });
         let mesh = LocalMesh::start(options, |_| ()).await?;
-        let (worker, began) = scenarios::work(&mesh, &place.dir.join("tls"))?;
+        let (worker, began) = scenarios::start_worker(&mesh, &environment.dir.join("tls"))?;
         Ok((
             Started {
                 user: User::of(&mesh)?,
@@ -154,9 +160,9 @@ impl Started {
     }
 }
 
-/// A running mesh, and what was measured of it so far.
+/// A running mesh and the figures that were measured so far.
 struct Bench {
-    place: Place,
+    environment: Environment,
     started: Started,
     repeats: usize,
     sizes: Sizes,
@@ -165,10 +171,10 @@ struct Bench {
 
 impl Bench {
     async fn all(&mut self, began: mpsc::UnboundedReceiver<Instant>, history: usize) -> Result<()> {
-        let url = self.place.postgres.admin_url();
+        let url = self.environment.postgres.admin_url();
         let (tasks, batches) = (self.sizes.floor_tasks(), self.sizes.floor_batches);
         let floor = self.median(tasks, || floor::measure(&url, batches)).await?;
-        self.note("floor_tasks_per_s", floor);
+        self.record("floor_tasks_per_s", floor);
         self.latency(began).await?;
         self.idle().await?;
         self.chain().await?;
@@ -176,28 +182,28 @@ impl Bench {
         self.fan_out().await?;
         if history > 0 {
             let empty = self.figure("fanout_tasks_per_s")?;
-            self.make_history(history).await?;
+            self.create_history(history).await?;
             let (user, sizes) = (&self.started.user, self.sizes);
             let later = self
                 .median(sizes.fan_out_tasks(), || scenarios::fan_out(user, sizes))
                 .await?;
-            self.note_memory()?;
+            self.record_memory()?;
             self.check().await?;
-            self.note("history_ratio", later / empty);
+            self.record("history_ratio", later / empty);
         }
         Ok(())
     }
 
-    /// Two of each that holds something, against one of each, in turns that a slow drift does not favour. Each begins with a
-    /// Postgres that has cleaned up behind the one before.
+    /// Compares two instances of each sharded service with one, in an order that a slow drift does
+    /// not favour. Each turn begins with a Postgres that has finished the maintenance of the last.
     async fn twins(mut self) -> Result<Bench> {
         let (mut fan_outs, mut small_runs) = (Sides::default(), Sides::default());
         for instances in [1, 2, 2, 1] {
             self = self.restart(instances).await?;
-            counted::clean_up(&self.place.postgres.admin_url()).await?;
+            postgres_stats::vacuum(&self.environment.postgres.admin_url()).await?;
             let (user, sizes) = (&self.started.user, self.sizes);
             user.deploy(chain(5)).await?;
-            // The first after a start prepares what the others use, on all shards.
+            // The first round after a start fills caches and is not measured.
             scenarios::small_runs(user, sizes).await?;
             let measured = self
                 .measure(sizes.small_tasks(), || scenarios::small_runs(user, sizes))
@@ -211,37 +217,37 @@ impl Bench {
             fan_outs.side(instances).extend(measured);
             self.check().await?;
         }
-        self.note("twins_fanout_ratio", fan_outs.ratio());
-        self.note("twins_small_runs_ratio", small_runs.ratio());
+        self.record("twins_fanout_ratio", fan_outs.ratio());
+        self.record("twins_small_runs_ratio", small_runs.ratio());
         Ok(self)
     }
 
     async fn restart(self, instances: usize) -> Result<Bench> {
         self.started.stop()?;
-        let (started, _) = Started::new(&self.place, instances).await?;
+        let (started, _) = Started::new(&self.environment, instances).await?;
         Ok(Bench { started, ..self })
     }
 
     async fn latency(&mut self, mut began: mpsc::UnboundedReceiver<Instant>) -> Result<()> {
-        let (mut halves, mut most) = (Vec::new(), Vec::new());
+        let (mut p50, mut p95) = (Vec::new(), Vec::new());
         for _ in 0..self.repeats {
             let latencies =
                 scenarios::idle_latency(&self.started.user, &mut began, self.sizes).await?;
-            halves.push(latencies[latencies.len() / 2]);
-            most.push(latencies[latencies.len() * 95 / 100]);
+            p50.push(latencies[latencies.len() / 2]);
+            p95.push(latencies[latencies.len() * 95 / 100]);
         }
-        self.note("idle_latency_ms_p50", middle(halves));
-        self.note("idle_latency_ms_p95", middle(most));
+        self.record("idle_latency_ms_p50", median(p50));
+        self.record("idle_latency_ms_p95", median(p95));
         Ok(())
     }
 
-    /// Of one core, with nothing to do: all services, and Postgres with them.
+    /// The share of one core that all services and Postgres use on an idle mesh.
     async fn idle(&mut self) -> Result<()> {
-        let before = self.effort()?;
+        let before = self.cpu_usage()?;
         tokio::time::sleep(self.sizes.idle).await;
-        let (services, server) = self.effort()?.percent_of_a_core(&before, self.sizes.idle);
-        eprintln!("  services {services:.2}, Postgres {server:.2}");
-        self.note("idle_cpu_percent", services + server);
+        let (services, postgres) = self.cpu_usage()?.percent_of_core(&before, self.sizes.idle);
+        eprintln!("  services {services:.2}, Postgres {postgres:.2}");
+        self.record("idle_cpu_percent", services + postgres);
         Ok(())
     }
 
@@ -252,7 +258,7 @@ impl Bench {
             .median(hops, || scenarios::chain_ms_per_hop(user, hops))
             .await?;
         self.check().await?;
-        self.note("chain_ms_per_hop", per_hop);
+        self.record("chain_ms_per_hop", per_hop);
         Ok(())
     }
 
@@ -263,13 +269,13 @@ impl Bench {
             .median(sizes.small_tasks(), || scenarios::small_runs(user, sizes))
             .await?;
         self.check().await?;
-        self.note("small_runs_tasks_per_s", per_s);
+        self.record("small_runs_tasks_per_s", per_s);
         Ok(())
     }
 
     async fn fan_out(&mut self) -> Result<()> {
         let (url, sizes, tasks) = (
-            self.place.postgres.admin_url(),
+            self.environment.postgres.admin_url(),
             self.sizes,
             self.sizes.fan_out_tasks(),
         );
@@ -280,43 +286,43 @@ impl Bench {
         let planned = self
             .median(tasks, || scenarios::plan_ms(&self.started.user, sizes))
             .await?;
-        self.note("plan_10k_ms", planned);
-        let before = Counted::read(&url, sizes.told).await?;
+        self.record("plan_10k_ms", planned);
+        let before = PostgresStats::read(&url, sizes.statistics_delay).await?;
         let per_s = self
             .median(tasks, || scenarios::fan_out(&self.started.user, sizes))
             .await?;
-        let after = Counted::read(&url, sizes.told).await?;
-        self.note_memory()?;
+        let after = PostgresStats::read(&url, sizes.statistics_delay).await?;
+        self.record_memory()?;
         self.check().await?;
         let (statements, rows) = after.per_task(before, self.repeats * tasks);
-        // In a sample there are more rows of the run than of its tasks.
+        // A sample has more rows per run than per task.
         ensure!(
             sizes.is_sample() || rows <= ROWS_PER_TASK_MAX,
             "a task cost {rows:.1} rows"
         );
-        self.note("fanout_tasks_per_s", per_s);
-        self.note("sql_statements_per_task", statements);
-        self.note("rows_written_per_task", rows);
+        self.record("fanout_tasks_per_s", per_s);
+        self.record("sql_statements_per_task", statements);
+        self.record("rows_written_per_task", rows);
         Ok(())
     }
 
-    fn note_memory(&mut self) -> Result<()> {
+    fn record_memory(&mut self) -> Result<()> {
         let memory = self.started.mesh.memory()?;
         let each: Vec<String> = memory
             .iter()
             .map(|(service, mb)| format!("{service} {mb:.0}"))
             .collect();
         eprintln!("  MB: {}", each.join(", "));
-        self.note_highest("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
-        self.note_highest(
+        self.record_highest("rss_mb_total", memory.iter().map(|(_, mb)| mb).sum());
+        self.record_highest(
             "rss_mb_max_service",
             memory.iter().map(|(_, mb)| *mb).fold(0.0, f64::max),
         );
         Ok(())
     }
 
-    /// Fills the store with finished tasks, through the front door.
-    async fn make_history(&self, tasks: usize) -> Result<()> {
+    /// Fills the store with finished tasks.
+    async fn create_history(&self, tasks: usize) -> Result<()> {
         let each = self.sizes.fan_out_tasks();
         for run in 1..=tasks.div_ceil(each) {
             scenarios::fan_out(&self.started.user, self.sizes).await?;
@@ -331,15 +337,15 @@ impl Bench {
     where
         F: Future<Output = Result<f64>>,
     {
-        Ok(middle(self.measure(tasks, measure).await?))
+        Ok(median(self.measure(tasks, measure).await?))
     }
 
-    /// As often as asked for.
+    /// Measures `self.repeats` times.
     async fn measure<F>(&self, tasks: usize, mut measure: impl FnMut() -> F) -> Result<Vec<f64>>
     where
         F: Future<Output = Result<f64>>,
     {
-        let before = self.effort()?;
+        let before = self.cpu_usage()?;
         let mut figures = Vec::with_capacity(self.repeats);
         for _ in 0..self.repeats {
             figures.push(measure().await?);
@@ -347,12 +353,12 @@ impl Bench {
         eprintln!("  {figures:.2?}");
         eprintln!(
             "  {}",
-            self.effort()?.per_task(&before, tasks * self.repeats)
+            self.cpu_usage()?.per_task(&before, tasks * self.repeats)
         );
         Ok(figures)
     }
 
-    /// What was measured counts only if it was done right.
+    /// A figure counts only if the work was done correctly.
     async fn check(&self) -> Result<()> {
         for projection in VERIFIED {
             self.started
@@ -360,14 +366,14 @@ impl Bench {
                 .verify(projection, VERIFIED_PER_SHARD)
                 .await?;
         }
-        let violations = aftermath::violations(self.started.mesh.admin_url()).await?;
+        let violations = invariants::violations(self.started.mesh.admin_url()).await?;
         ensure!(violations.is_empty(), "{}", violations.join("\n"));
         Ok(())
     }
 
-    fn effort(&self) -> Result<Effort> {
-        let postgres = self.place.postgres.pid().context("Postgres does not run")?;
-        Effort::read(&self.started.mesh, postgres)
+    fn cpu_usage(&self) -> Result<CpuUsage> {
+        let postgres = self.environment.postgres.pid().context("Postgres does not run")?;
+        CpuUsage::read(&self.started.mesh, postgres)
     }
 
     fn figure(&self, name: &str) -> Result<f64> {
@@ -377,20 +383,20 @@ impl Bench {
             .with_context(|| format!("{name} was not measured"))
     }
 
-    /// Of several readings the highest counts.
-    fn note_highest(&mut self, name: &str, figure: f64) {
+    /// Keeps the highest of several readings.
+    fn record_highest(&mut self, name: &str, figure: f64) {
         let before = self.figure(name).unwrap_or(0.0);
-        self.note(name, figure.max(before));
+        self.record(name, figure.max(before));
     }
 
-    fn note(&mut self, name: &str, figure: f64) {
+    fn record(&mut self, name: &str, figure: f64) {
         eprintln!("{name:<28} {figure:>12.2}");
         self.figures
             .insert(name.to_owned(), json!((figure * 100.0).round() / 100.0));
     }
 }
 
-/// Figures of one instance of each, and of two.
+/// The figures with one instance of each service and with two.
 #[derive(Default)]
 struct Sides {
     one: Vec<f64>,
@@ -406,20 +412,19 @@ impl Sides {
         }
     }
 
-    /// What two reach of what one does.
+    /// The figure of two instances relative to that of one.
     fn ratio(self) -> f64 {
-        middle(self.two) / middle(self.one)
+        median(self.two) / median(self.one)
     }
 }
 
-/// The median.
-fn middle(mut figures: Vec<f64>) -> f64 {
+fn median(mut figures: Vec<f64>) -> f64 {
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
 }
 
-/// What an earlier bench printed, when it is piped in: all figures end in one line.
-fn earlier() -> Result<Map<String, Value>> {
+/// The figures of an earlier benchmark that are piped in, so that one line shows all of them.
+fn piped_figures() -> Result<Map<String, Value>> {
     let mut line = String::new();
     if !std::io::stdin().is_terminal() {
         std::io::stdin().read_to_string(&mut line)?;
@@ -427,7 +432,7 @@ fn earlier() -> Result<Map<String, Value>> {
     match line.trim() {
         "" => Ok(Map::new()),
         line => {
-            serde_json::from_str(line).context("read the figures of an earlier bench from stdin")
+            serde_json::from_str(line).context("parse the figures of an earlier benchmark from stdin")
         }
     }
 }
