@@ -83,7 +83,8 @@ impl<C> Mesh<C> {
     }
 
     /// Starts an actor of this service: a task that owns state which the process cannot do without.
-    /// The process ends with the actor's name in the log when it panics, see [`servo_actor::spawn`].
+    /// The process ends with the actor's name in the log when it panics, see
+    /// [`servo_actor::spawn`].
     pub fn spawn(
         &self,
         name: &'static str,

@@ -5,10 +5,10 @@
 //!
 //! 1. records that the instance is alive and counts those that are, because the fair share of each
 //!    is the number of shards divided by the number of instances, rounded up;
-//! 2. renews what is held. When the renewal fails, leases that have not expired are kept: no
-//!    other instance can acquire them before they expire by the local clock, so one failed statement does not
-//!    move work to other instances;
-//! 3. gives back what is above the share, and shards that this instance cannot process;
+//! 2. renews the held leases. When the renewal fails, leases that have not expired are kept: no
+//!    other instance can acquire them before they expire by the local clock, so one failed
+//!    statement does not move work to other instances;
+//! 3. gives back leases above the share, and shards that this instance cannot process;
 //! 4. acquires free shards up to the share.
 //!
 //! The owner of the shards learns of every change through [`ShardOwner`], and of a shard that is
@@ -109,8 +109,8 @@ impl<O: ShardOwner> LeaseKeeper<O> {
         round
     }
 
-    /// Gives everything back, so that others need not wait until the leases expire. Leases that cannot be
-    /// released now expire.
+    /// Gives everything back, so that others need not wait until the leases expire. Leases that
+    /// cannot be released now expire later.
     pub async fn leave(&self) {
         let mut state = self.state.lock().await;
         self.release_all(&mut state).await;

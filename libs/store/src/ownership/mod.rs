@@ -674,7 +674,8 @@ pub const DEFINER_GRANTS: &[(&str, &str)] = &[
     ("bus.parked", "SELECT, INSERT, UPDATE, DELETE"),
 ];
 
-/// Whether `role` may insert into, update and delete from `table` (`schema.name`), and select all of it.
+/// Whether `role` may insert into, update and delete from `table` (`schema.name`), and select all
+/// of it.
 pub fn owns(role: Role, table: &str) -> bool {
     let schema = table.split('.').next();
     matches!(role, Role::Requests(service) | Role::Loops(service) if schema == Some(service.name()))
