@@ -82,7 +82,8 @@ impl Plans {
         Ok(self.get(&plan_id))
     }
 
-    /// Returns the plan of a planner's answer, which contains small plans and only names large ones.
+    /// Returns the plan of a planner's answer, which contains small plans and only names large
+    /// ones.
     pub(crate) async fn from_planner(
         &self,
         loops: &LoopStore,

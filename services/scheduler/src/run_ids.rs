@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use servo_model::run_key::SecretTooShort;
 use servo_model::{Digest, RunId, RunIdSecret, RunKey, TenantId, WorkspaceId};
 
-/// Derives run ids from a secret per tenant, which is derived from the installation's secret. That secret
-/// never changes, because a run id must stay the same. It signs nothing. Cheap to clone.
+/// Derives run ids from a secret per tenant, which is derived from the installation's secret. That
+/// secret never changes, because a run id must stay the same. It signs nothing. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct RunIds {
     installation: Arc<str>,

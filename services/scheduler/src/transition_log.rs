@@ -1,5 +1,5 @@
-//! A log line for every transition. There are many, so they have level debug and cost nothing when that is
-//! disabled.
+//! A log line for every transition. There are many, so they have level debug and cost nothing when
+//! that is disabled.
 
 use servo_mesh::continue_trace;
 use servo_model::states::TaskState;

@@ -1,6 +1,6 @@
-//! Bugs that can be planted, to see that the checks would find them.
+//! Bugs that can be planted, to verify that the checks find them.
 
-/// What is wrong with the world. `None` is how it should be.
+/// A planted bug. `None` is the correct behaviour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bug {
     None,
@@ -51,29 +51,29 @@ impl Bug {
 
     pub fn description(self) -> &'static str {
         match self {
-            Bug::None => "nothing is wrong",
+            Bug::None => "no bug",
             Bug::AttemptGuardOff => "a result of any attempt counts for the active one",
-            Bug::FenceOff => "a flush is stored whoever holds the shard and whatever its marks say",
-            Bug::EventSkipped => "an event that others appended is passed over now and then",
-            Bug::ClaimNotChecked => "claims of dispatchers that lost their lease count",
-            Bug::EarlyTimer => "deadlines of attempts fall before their time",
-            Bug::LostCancel => "a cancel is answered and not recorded",
-            Bug::NoSweep => "doorbells are lost and nobody looks by himself",
+            Bug::FenceOff => "a flush is stored without checking the lease and the watermark",
+            Bug::EventSkipped => "some events that others appended are skipped",
+            Bug::ClaimNotChecked => "claims of dispatchers that lost their lease are accepted",
+            Bug::EarlyTimer => "deadlines of attempts fire early",
+            Bug::LostCancel => "a cancel is answered but not recorded",
+            Bug::NoSweep => "doorbells are lost and no loop looks periodically",
             Bug::FinishFoldedTwice => "a repeated outcome is folded as if it were the first",
-            Bug::StaleLeaseAccepted => "a flush under a lease that ran out or moved is stored",
-            Bug::SnapshotForgotten => "a stream that is opened again gets no snapshot",
+            Bug::StaleLeaseAccepted => "a flush under a lease that expired or moved is stored",
+            Bug::SnapshotForgotten => "a reopened stream gets no snapshot",
             Bug::SlotFreedTwice => {
-                "an attempt gives its slot back when it starts, and again when it ends"
+                "an attempt releases its slot when it starts and again when it ends"
             }
-            Bug::RetryWithoutDelay => "a retry does not wait",
+            Bug::RetryWithoutDelay => "a retry has no delay",
             Bug::ShardKeptUnloaded => {
-                "a lease is renewed whose shard could not be loaded after an outage"
+                "a lease is renewed although its shard could not be loaded after an outage"
             }
             Bug::KeyNotCompared => {
-                "another request under a run key is answered as if it were the first"
+                "a conflicting request under a run key is answered as if it were the first"
             }
             Bug::RunForgotten => {
-                "a run whose event met a taken key is forgotten, and its timers with it"
+                "a run whose event had a taken key is evicted together with its timers"
             }
         }
     }

@@ -1,4 +1,5 @@
-//! A callback instance: forwards reports to the shard's holder, appends by itself when none answers, stores beats.
+//! A callback instance: forwards reports to the shard's holder, appends them when no holder
+//! answers, and stores heartbeats.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use crate::ledger::{Appended, Key, NewEvent, Store};
 use crate::scheduler::{self, Command, CommandOutcome, Reply, Submission, ToScheduler};
 use crate::worker::ToWorker;
 
-/// How long a holder may take to answer, and how long a shard may be without one.
+/// How long a holder may take to answer, and how long a shard may be without a holder.
 const CALL_TIMEOUT: Time = 2_000 * MS;
 const HOLDER_TIMEOUT: Time = 100 * MS;
 const RETRY_DELAY: Time = 20 * MS;
@@ -24,19 +25,19 @@ pub enum ToCallback {
     Verdict(u64, CommandOutcome),
     /// The holder did not answer in time.
     Late(u64),
-    /// Look for a holder again.
+    /// Search for a holder again.
     Again(u64),
     Appended(u64, Result<Appended, ()>),
 }
 
-/// A start or an outcome, as a worker's process says it.
+/// A start or an outcome, as a worker process reports it.
 #[derive(Debug, Clone)]
 pub struct Report {
     pub event: NewEvent,
     pub from: Caller,
 }
 
-/// Which worker waits, in which of its lives, for which call.
+/// The worker process that waits for the answer, and its call.
 #[derive(Debug, Clone, Copy)]
 pub struct Caller {
     pub worker: usize,
@@ -52,7 +53,7 @@ pub struct Beat {
     pub from: Caller,
 }
 
-/// What a worker is told about its report.
+/// The answer to a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Acceptance {
     Folded,
@@ -60,11 +61,11 @@ pub enum Acceptance {
     Late,
     Recorded,
     Refused,
-    /// Say it again.
+    /// The worker must report again.
     NotReady,
 }
 
-/// How an attempt stands that beats.
+/// The answer to a heartbeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BeatReply {
     GoOn,
@@ -148,7 +149,7 @@ impl Callback {
         self.answer(call, acceptance, env);
     }
 
-    /// Looks for a holder for a moment, then records without one.
+    /// Searches for a holder for a short time, then appends the report.
     fn without_holder(&mut self, call: u64, env: &mut Env) {
         let Some((report, since)) = self.calls.get(&call) else {
             return;
@@ -188,7 +189,7 @@ impl Callback {
             .is_some_and(|(report, _)| matches!(report.event.key, Key::Started(_)));
         let acceptance = match appended {
             Ok(Appended::New) => Acceptance::Recorded,
-            // Nobody here knows whether it was folded.
+            // The callback does not know whether it was folded.
             Ok(Appended::Duplicate) if start => Acceptance::Recorded,
             Ok(Appended::Duplicate) => Acceptance::Duplicate,
             Ok(Appended::Conflict) => Acceptance::Refused,
@@ -214,7 +215,7 @@ impl Callback {
         );
     }
 
-    /// Notes a sign of life and tells from the rows whether to go on.
+    /// Stores a heartbeat and answers from the rows whether the attempt should continue.
     fn beat(&mut self, beat: &Beat, env: &mut Env) {
         if env.database_is_down() {
             return;

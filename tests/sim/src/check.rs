@@ -1,5 +1,5 @@
-//! The verdict on a seed: the ledger is folded again from scratch with the real core, event by event, and every
-//! invariant is asked of it and of the rows that the instances left behind.
+//! Checks a seed: folds the ledger again with the real core, event by event, and verifies every
+//! invariant on it and on the rows that the instances wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +19,10 @@ use crate::planned_run::POOL;
 
 type Check = Result<(), String>;
 
-/// What others appended must be folded by then.
+/// Events that others appended must be folded within this time.
 const FOLDED_WITHIN: Time = 6 * SECOND;
 
-/// The first thing that does not hold, as a sentence with the invariant's number.
+/// Returns the first violation, with the number of the invariant.
 pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
     let mut checker = Checker::default();
     let verdict = checker
@@ -42,7 +42,8 @@ pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
     verdict.and_then(|()| promises(env)).err()
 }
 
-/// A claim that is stored must be known to whoever admits next: nobody may have been told all of its shard without it.
+/// Checks that no newer dispatcher received a snapshot of the shard before this claim was stored,
+/// because the snapshot would not contain it.
 pub fn claim(event: &NewEvent, env: &mut Env) {
     let (Key::Dispatch(attempt), Some(planned)) = (event.key, env.planned_runs.get(&event.run))
     else {
@@ -55,7 +56,7 @@ pub fn claim(event: &NewEvent, env: &mut Env) {
         .unwrap_or(0);
     if event.admission_epoch < newest_epoch {
         let why = format!(
-            "{attempt} was claimed after the next dispatcher had been told of all that is live (I2, I9)"
+            "{attempt} was claimed after the next dispatcher had received its snapshot (I2, I9)"
         );
         env.ledger.violation = Some(why);
     }
@@ -67,14 +68,14 @@ struct Checker {
     /// The same, with every event folded twice.
     doubled: BTreeMap<RunId, Run>,
     ended: BTreeSet<AttemptId>,
-    /// When slots are taken and given back; a slot that is given back comes first.
+    /// When slots are taken and released; at equal times a release comes first.
     slots: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
     /// The newest admission epoch that claimed, by shard of runs and admission shard.
     epochs: BTreeMap<(i16, i16), u64>,
     reasons: Vec<TransitionReason>,
-    /// The attempt that made each version that readers may get.
+    /// The attempt that wrote each version.
     made: BTreeMap<(RunId, String, String), (TaskRef, AttemptId)>,
-    /// The process whose start or outcome counted.
+    /// The session whose start or outcome was folded.
     sessions: BTreeMap<AttemptId, u64>,
 }
 
@@ -133,7 +134,7 @@ impl Checker {
         owners(&after)
     }
 
-    /// I4: a run makes a version of each partition once.
+    /// I4: a run writes a version of each partition once.
     fn materialized(&mut self, run: RunId, changes: &Changes) -> Check {
         for made in changes
             .materialized
@@ -145,12 +146,12 @@ impl Checker {
                 .made
                 .insert(process_id, (made.task_ref, made.attempt_id))
                 .is_some();
-            deny(again, "a run made a partition twice (I4)")?;
+            deny(again, "a run wrote a partition twice (I4)")?;
         }
         Ok(())
     }
 
-    /// One process speaks for an attempt.
+    /// I1: only one session counts for an attempt.
     fn session(&mut self, attempt: AttemptId, session: u64) -> Check {
         let first = *self.sessions.entry(attempt).or_insert(session);
         deny(
@@ -159,7 +160,8 @@ impl Checker {
         )
     }
 
-    /// One process begins an attempt's body, once, and one that needs permission begins in the process that got it.
+    /// One process executes an attempt, once; an attempt that needs permission runs in the process
+    /// that got it.
     fn began(&self, env: &Env) -> Check {
         for (attempt, sessions) in &env.begun {
             let once: BTreeSet<u64> = sessions.iter().map(|(session, _)| *session).collect();
@@ -188,7 +190,7 @@ impl Checker {
             });
             deny(
                 !wins,
-                &format!("{attempt} made a version and did not win (I4)"),
+                &format!("{attempt} wrote a version but is not the final attempt (I4)"),
             )?;
         }
         Ok(())
@@ -214,7 +216,7 @@ impl Checker {
 
     fn accepted(&mut self, before: &Run, event: &Event, recorded: &Recorded, env: &Env) -> Check {
         if before.state.is_terminal() {
-            return Err("an event counted after its run had ended (I1)".to_owned());
+            return Err("an event was folded after its run had ended (I1)".to_owned());
         }
         match event {
             Event::Claimed { task, .. } => self.claimed(
@@ -251,7 +253,7 @@ impl Checker {
                 let due = due(before, *kind, *task, recorded.event.judged_at, env);
                 deny(
                     due.is_none_or(|due| recorded.at < due),
-                    "a timer fell before its time (9)",
+                    "a timer fired early (9)",
                 )
             }
             _ => Ok(()),
@@ -285,11 +287,11 @@ impl Checker {
         *newest = (*newest).max(epoch);
         deny(
             stale,
-            "a claim counted whose admission lease was lost (I2, I15)",
+            "a claim under a lost admission lease was accepted (I2, I15)",
         )
     }
 
-    /// I5 and 2, 10: the rows are what the ledger says, duplicates or not.
+    /// I5, 2 and 10: the rows equal the fold of the ledger, with and without duplicates.
     fn compare(&self, env: &Env) -> Check {
         for (run_id, run) in &self.runs {
             let Some(row) = env.ledger.rows.get(run_id) else {
@@ -311,7 +313,7 @@ impl Checker {
         )
     }
 
-    /// I9: a sweep over the moments at which slots were taken and given back.
+    /// I9: the limits hold at every time at which a slot is taken or released.
     fn limits(&mut self, limits: &Limits) -> Check {
         self.slots.sort();
         let mut used: BTreeMap<&TenantId, (i32, i32)> = BTreeMap::new();
@@ -338,7 +340,7 @@ impl Checker {
     }
 }
 
-/// 19, I15: what a holder wrote, it wrote under the newest lease that anybody had by then.
+/// 19, I15: a holder writes only under the newest lease of the shard.
 fn fenced(shard: &Shard, recorded: &Recorded) -> Check {
     let Some((epoch, at)) = recorded.under else {
         return Ok(());
@@ -362,7 +364,7 @@ fn deny(wrong: bool, why: &str) -> Check {
     if wrong { Err(why.to_owned()) } else { Ok(()) }
 }
 
-/// 8: what is refused changes nothing.
+/// 8: a refused event changes nothing.
 fn unchanged(before: &Run, after: &Run) -> Check {
     let same = (before.state, before.version) == (after.state, after.version)
         && before
@@ -372,7 +374,7 @@ fn unchanged(before: &Run, after: &Run) -> Check {
     deny(!same, "a refused event changed its run (8)")
 }
 
-/// When this verdict may fall, by all that is known.
+/// When this timer may fire.
 fn due(
     run: &Run,
     kind: TimerKind,
@@ -392,13 +394,13 @@ fn due(
     let beat = beats.copied().filter(|beat| *beat <= judged_at).max();
     let due = due_of(task_row, run.plan.as_ref()?.settings(task?.ordinal), beat)?;
     match (kind, due.kind) {
-        // The worker was silent long enough, or it ran too long: whichever came first was judged.
+        // Both the heartbeat and the execution timer may be due; either may fire.
         (TimerKind::Execution, TimerKind::Heartbeat) => task_row.due_at,
         _ => Some(due.at),
     }
 }
 
-/// I16: every task that has not ended has somebody who will see to it.
+/// I16: every open task has an owner.
 fn owners(run: &Run) -> Check {
     let Some(plan) = run.plan.as_ref().filter(|_| !run.state.is_terminal()) else {
         return Ok(());
@@ -431,16 +433,13 @@ fn owners(run: &Run) -> Check {
         };
         deny(
             !owned,
-            &format!(
-                "{task_ref:?} is {} and nobody sees to it (I16)",
-                task_row.state
-            ),
+            &format!("{task_ref:?} is {} and has no owner (I16)", task_row.state),
         )?;
     }
     Ok(())
 }
 
-/// 10: how upstreams ended decides, unless the run was stopped.
+/// 10: the upstreams decide, unless the run was stopped.
 fn propagated(run: &Run) -> Check {
     let Some(plan) = run.plan.as_ref().filter(|_| run.state.is_terminal()) else {
         return Ok(());
@@ -493,11 +492,11 @@ fn propagated(run: &Run) -> Check {
     )
 }
 
-/// 20: what somebody was told to be stored is there.
+/// 20: everything that was acknowledged is stored.
 fn promises(env: &Env) -> Check {
     match env.promised.iter().find(|(key, _)| !env.ledger.has(key)) {
         Some((key, whom)) => Err(format!(
-            "{whom} was told that {key:?} is stored, and it is not (20)"
+            "{key:?} was acknowledged to {whom} but is not stored (20)"
         )),
         None => Ok(()),
     }

@@ -1,6 +1,6 @@
-//! Chance from a seed: the same seed throws the same dice on every machine and in every version.
+//! Random numbers from a seed, equal on every machine and in every version.
 
-/// SplitMix64: small, well mixed, and ours, so that no update of a library changes what a seed means.
+/// SplitMix64, implemented here so that no library update changes the meaning of a seed.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
@@ -26,7 +26,7 @@ impl Dice {
         least + self.below((most - least + 1).unsigned_abs()).cast_signed()
     }
 
-    /// True in `percent` of a hundred throws.
+    /// True in `percent` of a hundred calls.
     pub fn percent(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }

@@ -1,4 +1,4 @@
-//! A dispatcher instance: the real admission behind the model of its engine, its leases and its streams.
+//! A dispatcher instance: the real admission core in a model of its engine, leases and streams.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub enum ToDispatcher {
     Closed(SourceId),
     Connect(Box<Connect>),
     Credits(u64, WorkerId, u32),
-    /// A worker's wire broke.
+    /// The wire of a worker broke.
     Disconnected(u64),
     ReadPlan(PlanRef),
     Leases,
@@ -54,12 +54,12 @@ struct OpenStream {
 pub struct Dispatcher {
     me: usize,
     pub admission: Admission,
-    /// Held, until when by our own clock, with the epoch.
+    /// The held admission shards with their epochs.
     leases: BTreeMap<i16, u64>,
     held: BTreeMap<i16, u64>,
     generation: u32,
     streams: BTreeMap<usize, OpenStream>,
-    /// Those that are stopped once their claims are answered.
+    /// Streams that are closed once their claims are answered.
     retiring: BTreeSet<SourceId>,
     schedulers: BTreeMap<SourceId, usize>,
     sessions: BTreeMap<WorkerKey, (usize, u64)>,
@@ -88,7 +88,7 @@ impl Dispatcher {
         ProcessId::Dispatcher(self.me)
     }
 
-    /// One message, and then everything that it makes possible.
+    /// Handles a message and everything that follows from it.
     pub fn take(&mut self, message: ToDispatcher, env: &mut Env) {
         let now = env.now as f64 / 1e6;
         match message {
@@ -139,7 +139,7 @@ impl Dispatcher {
     }
 
     fn connect(&mut self, connect: Connect, env: &mut Env) {
-        // The shard has moved since the worker registered.
+        // The admission shard has moved since the worker registered.
         if connect
             .worker
             .tenant
@@ -162,7 +162,7 @@ impl Dispatcher {
         }
     }
 
-    /// Who came over this wire, unless it came over another one since.
+    /// The worker of this wire, unless it has reconnected since.
     fn connected(&self, wire: u64) -> Option<WorkerKey> {
         self.sessions
             .iter()
@@ -186,7 +186,7 @@ impl Dispatcher {
         );
     }
 
-    /// Renews what is held, takes what is free and gives back what others should have.
+    /// Renews the leases, acquires free shards and releases those above the share.
     fn keep_leases(&mut self, env: &mut Env) {
         env.later(
             ROUND,
@@ -196,7 +196,7 @@ impl Dispatcher {
         if env.database_is_down() {
             return;
         }
-        // What was acquired over a connection that is gone is worth nothing.
+        // A lease is only valid on the connection that acquired it.
         if std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation {
             self.leases.clear();
         }
@@ -271,7 +271,7 @@ impl Dispatcher {
         );
     }
 
-    /// Compares what is open with what should be.
+    /// Opens missing streams and retires obsolete ones.
     fn keep_streams(&mut self, env: &mut Env) {
         if env.database_is_down() {
             return;
@@ -406,7 +406,7 @@ impl Dispatcher {
         }
     }
 
-    /// The push queue has it.
+    /// Reports that the push queue accepted the attempt.
     fn report_enqueued(
         &self,
         run: RunId,
@@ -438,7 +438,7 @@ impl Dispatcher {
         ));
     }
 
-    /// Claims all that may go, in batches per stream.
+    /// Claims all admissible tasks, in batches per stream.
     fn choose(&mut self, env: &mut Env) {
         loop {
             let chosen = self
@@ -499,7 +499,7 @@ impl Dispatcher {
     }
 }
 
-/// What the world's tenants may do at once: the first has a cap and a small pool, the others a pool.
+/// The limits of the tenants: the first has a task limit and a small pool, the others only a pool.
 pub fn limits(tenants: &[TenantId]) -> Limits {
     let mut limits = Limits::none();
     for (index, tenant) in tenants.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! What a scheduler tells dispatchers, and whose claims count: the model of its admission.
+//! The messages of a scheduler to dispatchers, and which claims count: a model of
+//! `shards/admission.rs`.
 
 use std::collections::BTreeMap;
 
@@ -25,15 +26,16 @@ pub struct DispatcherStream {
 #[derive(Debug, Default)]
 pub struct DispatcherStreams {
     open: Vec<DispatcherStream>,
-    /// The newest epoch of each admission shard; older claims no longer count.
+    /// The newest epoch of each admission shard; claims of older epochs are refused.
     epochs: BTreeMap<i16, u64>,
     updates: BTreeMap<(SourceId, i16), Update>,
-    /// Streams that were opened here before, for the bug that forgets them.
+    /// How many streams were opened, for the bug that forgets snapshots.
     pub seen: u32,
 }
 
 impl DispatcherStreams {
-    /// Whether a claim counts: its stream is the newest that admits for the tenant, under the newest epoch.
+    /// Whether a claim counts: it arrived on the newest stream for the admission shard, under the
+    /// newest epoch.
     pub fn admits(&self, source: SourceId, admission_shard: i16, epoch: u64, bug: Bug) -> bool {
         let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
         let current = epoch >= newest
@@ -43,8 +45,8 @@ impl DispatcherStreams {
         current || bug == Bug::ClaimNotChecked
     }
 
-    /// Claims of older epochs no longer count.
-    pub fn learn(&mut self, admission_shard: i16, epoch: u64) {
+    /// Records an epoch; claims of older epochs are refused.
+    pub fn note_epoch(&mut self, admission_shard: i16, epoch: u64) {
         let newest = self.epochs.entry(admission_shard).or_default();
         *newest = (*newest).max(epoch);
     }
@@ -53,7 +55,7 @@ impl DispatcherStreams {
         stream
             .leases
             .iter()
-            .for_each(|(shard, epoch)| self.learn(*shard, *epoch));
+            .for_each(|(shard, epoch)| self.note_epoch(*shard, *epoch));
         self.close(stream.source);
         self.open.push(stream);
         self.seen += 1;
@@ -74,9 +76,9 @@ impl DispatcherStreams {
             .flat_map(|stream| &stream.leases)
     }
 
-    /// Notes what changed in a run, for the gate of its tenant.
-    pub fn tell(&mut self, run: &Run, changes: &Changes, planned: &PlannedRun, starts: &[Time]) {
-        let Some(stream) = self.of(&run.header.tenant) else {
+    /// Adds the changes of a run to the update for its tenant's dispatcher.
+    pub fn record(&mut self, run: &Run, changes: &Changes, planned: &PlannedRun, starts: &[Time]) {
+        let Some(stream) = self.holder_for(&run.header.tenant) else {
             return;
         };
         let shard = run.header.run_id.shard();
@@ -121,29 +123,29 @@ impl DispatcherStreams {
         update.ready.extend(ready_run(run, &ready, planned, starts));
     }
 
-    /// Sends what was noted.
-    pub fn send(&mut self, env: &mut Env) {
+    /// Sends the recorded updates.
+    pub fn send_updates(&mut self, env: &mut Env) {
         for ((source, _), update) in std::mem::take(&mut self.updates) {
             self.send_to(source, ToDispatcher::Update(source, Box::new(update)), env);
         }
     }
 
-    pub fn gone(&mut self, shard: i16, env: &mut Env) {
+    pub fn send_gone(&mut self, shard: i16, env: &mut Env) {
         for source in self.sources() {
             self.send_to(source, ToDispatcher::Gone(source, shard), env);
         }
     }
 
-    pub fn is_of(&self, source: SourceId, tenant: &TenantId) -> bool {
-        self.of(tenant)
+    pub fn is_holder_for(&self, source: SourceId, tenant: &TenantId) -> bool {
+        self.holder_for(tenant)
             .is_some_and(|stream| stream.source == source)
     }
 
-    fn of(&self, tenant: &TenantId) -> Option<&DispatcherStream> {
+    fn holder_for(&self, tenant: &TenantId) -> Option<&DispatcherStream> {
         self.holder(tenant.admission_shard())
     }
 
-    /// The newest holder, should an older one still be connected.
+    /// The newest stream, because an older holder may still be connected.
     fn holder(&self, admission_shard: i16) -> Option<&DispatcherStream> {
         let holders = self
             .open
@@ -165,7 +167,7 @@ impl DispatcherStreams {
     }
 }
 
-/// All of a shard, for one gate.
+/// The snapshot of a shard for one stream.
 pub fn snapshot<'a>(
     shard: i16,
     epoch: i64,

@@ -1,4 +1,4 @@
-//! What every process of the world shares: time, chance, the wires between them and the database.
+//! The environment that all processes share: time, randomness, wires and the database.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -30,13 +30,13 @@ pub enum Message {
     Worker(usize, ToWorker),
     User(ToUser),
     Database(Store),
-    /// An append that took its row commits, unless Postgres died meanwhile.
+    /// Commits an append that holds its row lock, unless Postgres has crashed.
     Commit(i16, u32, Store),
     Fault(Fault),
     Revive(ProcessId),
 }
 
-/// Where a process stands.
+/// Identifies a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProcessId {
     Scheduler(usize),
@@ -52,7 +52,7 @@ pub struct Process {
     pub paused_until: Time,
 }
 
-/// A stream in order, both ways, until it breaks.
+/// A bidirectional stream that keeps the order until it breaks.
 #[derive(Debug, Clone)]
 pub struct Wire {
     pub ends: [ProcessId; 2],
@@ -64,7 +64,7 @@ pub struct Wire {
 struct Entry {
     at: Time,
     number: u64,
-    /// The life of the receiver that it is meant for; `None` takes any.
+    /// The life of the receiver; `None` matches any.
     life: Option<u32>,
     wire: Option<u64>,
     message: Message,
@@ -96,24 +96,24 @@ pub struct Env {
     pub wires: BTreeMap<u64, Wire>,
     pub stats: Stats,
     pub bug: Bug,
-    /// Messages get lost and doubled, workers misbehave.
+    /// Messages are lost and duplicated, workers misbehave.
     pub faults_on: bool,
-    /// Which sessions began each attempt's body, and whether they had to ask before.
+    /// The sessions that executed each attempt, and whether they needed permission.
     pub begun: BTreeMap<AttemptId, Vec<(u64, bool)>>,
-    /// When each attempt's beats were stored.
+    /// When each attempt's heartbeats were stored.
     pub beats: BTreeMap<AttemptId, Vec<Time>>,
-    /// What somebody was told to be stored.
+    /// The events that were acknowledged, and to whom.
     pub promised: Vec<(Key, &'static str)>,
-    /// The newest dispatcher that was told all of a shard of runs, by admission shard.
+    /// The newest admission epoch that received a snapshot of a shard of runs, by admission shard.
     pub snapshot_epochs: BTreeMap<(i16, i16), u64>,
     queue: BinaryHeap<Reverse<Entry>>,
     numbers: u64,
     pub hash: u64,
-    pub story: Option<Vec<String>>,
+    pub trace: Option<Vec<String>>,
 }
 
 impl Env {
-    pub fn new(seed: u64, bug: Bug, tell: bool) -> Env {
+    pub fn new(seed: u64, bug: Bug, record_trace: bool) -> Env {
         Env {
             now: 0,
             dice: Dice::new(seed),
@@ -131,23 +131,23 @@ impl Env {
             queue: BinaryHeap::new(),
             numbers: 0,
             hash: 0xcbf2_9ce4_8422_2325,
-            story: tell.then(Vec::new),
+            trace: record_trace.then(Vec::new),
         }
     }
 
-    /// A number that nobody else has.
+    /// A unique number.
     pub fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
     }
 
-    /// Something happened that the trace must show.
+    /// Adds a line to the trace and its hash.
     pub fn note(&mut self, what: std::fmt::Arguments<'_>) {
         let mut hash = Hash(self.hash);
         let _ = hash.write_fmt(format_args!("{} {what}\n", self.now));
         self.hash = hash.0;
-        if let Some(story) = &mut self.story {
-            story.push(format!("{:>10.3} {what}", self.now as f64 / 1e3));
+        if let Some(trace) = &mut self.trace {
+            trace.push(format!("{:>10.3} {what}", self.now as f64 / 1e3));
         }
     }
 
@@ -169,7 +169,7 @@ impl Env {
         self.now < self.ledger.down_until
     }
 
-    /// A call without a wire of its own: it may get lost, doubled, late.
+    /// Sends a call without a wire: it may be lost, duplicated or late.
     pub fn call(&mut self, message: Message) {
         if self.faults_on && self.dice.percent(3) {
             return self.lose(&message);
@@ -188,14 +188,14 @@ impl Env {
         self.note(format_args!("lost: {}", name(message)));
     }
 
-    /// What happens to a message makes a difference if there is somebody to take it.
+    /// Counts a fault only if the receiver is running.
     fn fault_to(&mut self, message: &Message, fault: Fault) {
         if recipient(message).is_none_or(|process_id| !self.processes[&process_id].down) {
             self.stats.fault(fault);
         }
     }
 
-    /// The answer to a process that waits for it, in its present life.
+    /// Sends an answer to a process in its present life.
     pub fn answer(&mut self, life: u32, message: Message) {
         if self.faults_on && self.dice.percent(3) {
             return self.lose(&message);
@@ -204,13 +204,13 @@ impl Env {
         self.put(delay, Some(life), None, message);
     }
 
-    /// Something that a process told itself.
+    /// Schedules a message of a process to itself.
     pub fn later(&mut self, delay: Time, process_id: ProcessId, message: Message) {
         let life = self.life(process_id);
         self.put(delay, Some(life), None, message);
     }
 
-    /// Something of the world, not of a process.
+    /// Schedules a message of the environment.
     pub fn schedule(&mut self, delay: Time, message: Message) {
         self.put(delay, None, None, message);
     }
@@ -254,7 +254,7 @@ impl Env {
         number
     }
 
-    /// On a wire nothing overtakes and nothing is lost, until all of it is.
+    /// Sends a message on a wire, which keeps the order and loses nothing until it breaks.
     pub fn on_wire(&mut self, wire: u64, to_end: usize, extra: Time, message: Message) {
         let delay = self.delay(&message) + extra;
         let now = self.now;
@@ -267,7 +267,7 @@ impl Env {
         self.put(at - now, Some(life), Some(wire), message);
     }
 
-    /// Both ends learn of it, each at its time.
+    /// Breaks a wire; its ends notice at different times.
     pub fn break_wire(&mut self, wire: u64) {
         let Some(open) = self.wires.get_mut(&wire).filter(|wire| !wire.broken) else {
             return;
@@ -307,7 +307,7 @@ impl Env {
         self.wires.retain(|_, wire| !wire.broken);
     }
 
-    /// The next thing that somebody is there to take.
+    /// Returns the next message whose receiver is running.
     pub fn next_message(&mut self) -> Option<Message> {
         while let Some(Reverse(entry)) = self.queue.pop() {
             self.now = entry.at;
@@ -325,7 +325,7 @@ impl Env {
                 continue;
             }
             if process.paused_until > self.now {
-                // Its loops wake up with it, but not at once: what was sent to it may be taken first.
+                // Its loops resume with a delay, so that messages may be handled before them.
                 let is_round =
                     matches!(&entry.message, Message::Dispatcher(_, ToDispatcher::Leases));
                 let late = if is_round {
@@ -333,7 +333,7 @@ impl Env {
                 } else {
                     0
                 };
-                // Its number stays, so that what was sent first is taken first.
+                // The number is kept, so that the order of messages is kept.
                 let at = process.paused_until + late;
                 self.queue.push(Reverse(Entry { at, ..entry }));
                 continue;
@@ -365,7 +365,7 @@ fn name(message: &Message) -> &'static str {
     }
 }
 
-/// FNV-1a over what is written.
+/// FNV-1a over the written text.
 struct Hash(u64);
 
 impl Write for Hash {

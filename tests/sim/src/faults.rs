@@ -1,4 +1,4 @@
-//! What goes wrong, and how often it did.
+//! Faults and how they are injected.
 
 use crate::env::{Env, Message, ProcessId};
 use crate::{MS, SECOND};
@@ -51,7 +51,7 @@ impl Fault {
         Fault::WorkerSilent,
     ];
 
-    /// Those that strike at a moment; the others lie in wait for messages and attempts.
+    /// The faults that occur at a scheduled time; the others affect messages and attempts.
     pub const TIMED: [Fault; 11] = [
         Fault::KillScheduler,
         Fault::KillDispatcher,
@@ -67,22 +67,22 @@ impl Fault {
     ];
 }
 
-/// How long faults strike.
-pub const ROUGH_UNTIL: i64 = 16 * SECOND;
+/// How long faults are injected.
+pub const FAULTS_UNTIL: i64 = 16 * SECOND;
 
-/// Spreads a seed's timed faults over its rough part.
+/// Schedules the timed faults of a seed.
 pub fn schedule(env: &mut Env) {
     let count = env.dice.between(20, 28);
     for _ in 0..count {
         let (fault, at) = (
             *env.dice.pick(&Fault::TIMED),
-            env.dice.between(300 * MS, ROUGH_UNTIL - SECOND),
+            env.dice.between(300 * MS, FAULTS_UNTIL - SECOND),
         );
         env.schedule(at, Message::Fault(fault));
     }
 }
 
-/// Which process a fault strikes.
+/// The process that a fault affects.
 pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<ProcessId> {
     let instance = env.dice.below(2) as usize;
     Some(match fault {
@@ -96,8 +96,8 @@ pub fn victim(fault: Fault, workers: usize, env: &mut Env) -> Option<ProcessId> 
     })
 }
 
-/// A process stands still: half of the time for a moment, else for longer than its leases last. One that is down, or
-/// stands still for longer already, does not notice.
+/// Pauses a process: in half of the cases briefly, otherwise for longer than its leases last.
+/// Returns `false` for a process that is down or already paused for longer.
 pub fn pause(process_id: ProcessId, env: &mut Env) -> bool {
     let long = env.dice.percent(50);
     let lasts = if long {
@@ -114,12 +114,12 @@ pub fn pause(process_id: ProcessId, env: &mut Env) -> bool {
         _ => false,
     };
     if stopped {
-        env.note(format_args!("{process_id:?} stands still until {until}"));
+        env.note(format_args!("{process_id:?} is paused until {until}"));
     }
     stopped
 }
 
-/// One of the open streams breaks, if there is one.
+/// Breaks a random open stream; returns `false` if there is none.
 pub fn break_one(workers: bool, env: &mut Env) -> bool {
     let is_workers =
         |ends: &[ProcessId; 2]| ends.iter().any(|end| matches!(end, ProcessId::Worker(_)));

@@ -1,5 +1,5 @@
-//! One flush of a scheduler: load, fold with the real core, store in one statement, answer; and what is done when it
-//! did not get through.
+//! One flush of a scheduler: load, fold with the real core, store in one statement, reply; and the
+//! recovery after a failed flush.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::planned_run::PlannedRun;
 use crate::rows::RowWrite;
 use crate::scheduler::{Claim, Command, CommandOutcome, FlushInFlight, Job, Scheduler, Submission};
 
-/// How long a flush is repeated before its callers are told that it did not happen.
+/// How long a flush is retried before its callers get an error.
 const RETRY_FOR: Time = 5 * SECOND;
 
 #[derive(Debug, Default)]
@@ -276,7 +276,7 @@ impl Scheduler {
         CommandOutcome::Core(Verdict::Folded)
     }
 
-    /// Another request under the key of a run that exists is put on record, once, and starts nothing.
+    /// Records a conflicting request under the key of an existing run, once; it starts no run.
     fn fold_conflict(
         &mut self,
         shard: i16,
@@ -401,7 +401,7 @@ impl Scheduler {
         self.fold_event(shard, &event, at, pending, env)
     }
 
-    /// One statement for all of it.
+    /// Stores the flush with one statement.
     fn store(&mut self, mut in_flight: FlushInFlight, env: &mut Env) {
         let pending = &in_flight.pending;
         let mark = |(shard, new): (&i16, &i64)| {
@@ -474,7 +474,7 @@ impl Scheduler {
                     .zip(in_flight.answers)
                     .for_each(|(submission, done)| self.reply(submission.reply, done, env));
             }
-            // There may be more by now.
+            // More events may have been appended.
             Job::CatchUp {
                 shard,
                 just_acquired,
@@ -515,16 +515,17 @@ impl Scheduler {
         }
         let hopeless = env.now - since > RETRY_FOR || error == StoreError::KeyTaken;
         let mut again = None;
-        match hopeless {
-            true => submissions
+        if hopeless {
+            submissions
                 .into_iter()
-                .for_each(|submission| self.refuse(submission, &CommandOutcome::Unavailable, env)),
-            false => again = Some(Job::Submissions { submissions, since }),
+                .for_each(|submission| self.refuse(submission, &CommandOutcome::Unavailable, env));
+        } else {
+            again = Some(Job::Submissions { submissions, since });
         }
         match error {
             StoreError::Behind | StoreError::ClockOff | StoreError::KeyTaken => {
                 self.evict_runs(runs.iter().copied());
-                // Read again at once: a snapshot may be told before they are asked for.
+                // Loaded again at once, because a snapshot may be sent before they are accessed.
                 if env.bug != Bug::RunForgotten && !env.database_is_down() {
                     self.load_missing(runs.into_iter(), env);
                 }
@@ -548,7 +549,7 @@ impl Scheduler {
         self.reply(submission.reply, done, env);
     }
 
-    /// Tells the dispatchers, arms timers, and forgets what has ended.
+    /// Sends updates to the dispatchers, arms timers and evicts ended runs.
     fn publish(&mut self, pending: &PendingFlush, env: &mut Env) {
         for (run_id, changes) in &pending.changes {
             let Some(held) = self.shards.get_mut(&run_id.shard()) else {
@@ -558,7 +559,8 @@ impl Scheduler {
             else {
                 continue;
             };
-            self.streams.tell(run, changes, planned, &env.ledger.starts);
+            self.streams
+                .record(run, changes, planned, &env.ledger.starts);
             if let (true, Some(deadline)) = (pending.new_runs.contains(run_id), run.header.deadline)
             {
                 self.timers.arm(deadline, *run_id, None);
@@ -575,11 +577,11 @@ impl Scheduler {
                 held.runs.remove(run_id);
             }
         }
-        self.streams.send(env);
+        self.streams.send_updates(env);
     }
 }
 
-/// The header as it is recorded: the deadline counts from then.
+/// The header with the time of its event, from which the deadline counts.
 pub fn recorded_header(header: &RunHeader, shard: i16, position: i64, at: Time) -> RunHeader {
     RunHeader {
         number: position * 64 + i64::from(shard),
@@ -589,7 +591,7 @@ pub fn recorded_header(header: &RunHeader, shard: i16, position: i64, at: Time) 
     }
 }
 
-/// The event as it is; under the bug, any attempt's result is taken for that of the active one.
+/// Returns the event; with the bug, the result of any attempt counts for the active one.
 fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
     match (bug, event) {
         (Bug::AttemptGuardOff, Event::Finished(finished)) => {
@@ -607,7 +609,7 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
     }
 }
 
-/// The bug: a task that has ended is set back and ends once more.
+/// The bug: an ended task is reset and ends again.
 fn folded_again(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> bool {
     let (Event::Finished(finished), Some(plan)) = (event, run.plan.clone()) else {
         return false;

@@ -1,6 +1,6 @@
-//! The ledger and the rows folded from it, as Postgres keeps them: dense positions, idempotency keys, leases with
-//! epochs, and the fence of `ledger.fold`. An appender may hold its shard's row until a late commit, and commits that
-//! were not flushed are lost when Postgres dies.
+//! The ledger and its projections, as Postgres stores them: dense positions, idempotency keys,
+//! leases with epochs, and the fence of `ledger.fold`. An append may lock its shard's row until a
+//! late commit, and commits that were not flushed to disk are lost when Postgres crashes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,17 +13,17 @@ use crate::rows::{RowWrite, RunRow};
 
 /// How long an asynchronous commit may stay in memory.
 const UNFLUSHED: Time = 600_000;
-/// How far the holder's idea of the time may be off.
+/// How far a holder's time may differ.
 const CLOCK_OFF: Time = SECOND;
 
 /// A process in one of its lives.
 pub type Holder = (usize, u32);
 
-/// What makes an event the same event.
+/// The idempotency key of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     Requested(RunId),
-    /// Another request under its key.
+    /// A conflicting request under the run key.
     Conflicting(RunId),
     Planned(RunId),
     Dispatch(AttemptId),
@@ -40,7 +40,7 @@ pub enum Body {
     Core(Event),
 }
 
-/// An event on its way into the ledger.
+/// An event to append.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     pub id: u64,
@@ -50,7 +50,7 @@ pub struct NewEvent {
     pub body: Body,
     /// Of the dispatcher, for a claim.
     pub admission_epoch: u64,
-    /// When a timer's verdict was made: beats after it could not be known.
+    /// When the timer was checked; later heartbeats were not known.
     pub judged_at: Time,
 }
 
@@ -58,7 +58,7 @@ pub struct NewEvent {
 pub struct Recorded {
     pub event: NewEvent,
     pub at: Time,
-    /// The lease under which its shard's holder wrote it, and when; none for what others append.
+    /// The lease under which the shard's holder wrote it, and when; `None` for appends of others.
     pub under: Option<(i64, Time)>,
 }
 
@@ -70,7 +70,7 @@ pub struct Shard {
     pub holder: Option<Holder>,
     pub lease_until: Time,
     pub recorded_at: Time,
-    /// Every epoch and since when somebody held the shard under it.
+    /// Every epoch, and since when the shard was held under it.
     pub grants: Vec<(i64, Time)>,
     /// An appender has not committed yet.
     pub locked: bool,
@@ -96,7 +96,7 @@ pub struct Mark {
     pub new: i64,
 }
 
-/// What reaches the database and may have to wait for a row.
+/// A statement, which may have to wait for a row lock.
 #[derive(Debug, Clone)]
 pub enum Store {
     Fold(Box<Flush>),
@@ -118,7 +118,7 @@ pub struct Flush {
     pub events: Vec<NewEvent>,
     pub rows: Vec<RowWrite>,
     pub at: Time,
-    /// Nothing but claims: may be lost with Postgres.
+    /// The flush contains only claims, so it may be lost with Postgres.
     pub claims_only: bool,
 }
 
@@ -139,7 +139,7 @@ pub enum Appended {
     Conflict,
 }
 
-/// What takes a commit back that was never flushed.
+/// Reverts a commit that was not flushed to disk.
 #[derive(Debug)]
 struct Undo {
     at: Time,
@@ -156,11 +156,11 @@ pub struct Ledger {
     pub rows: BTreeMap<RunId, RunRow>,
     unflushed: Vec<Undo>,
     pub bug: Bug,
-    /// Not reachable until then.
+    /// Postgres is unreachable until this time.
     pub down_until: Time,
-    /// Every restart is another one.
+    /// Increases with every restart.
     pub generation: u32,
-    /// When it began again, so often as it did.
+    /// The times of all restarts.
     pub starts: Vec<Time>,
     pub violation: Option<String>,
     pub lost_commits: u64,
@@ -197,7 +197,8 @@ impl Ledger {
         &mut self.shards[shard as usize]
     }
 
-    /// The rules of `ledger.fold`: all of the statement, or an error and nothing.
+    /// The rules of `ledger.fold`: applies the whole statement, or returns an error and applies
+    /// nothing.
     pub fn fold(&mut self, flush: &Flush, now: Time) -> Result<(), StoreError> {
         if (now - flush.at).abs() > CLOCK_OFF {
             return Err(StoreError::ClockOff);
@@ -245,9 +246,10 @@ impl Ledger {
         for row in &flush.rows {
             row.apply(&mut self.rows);
         }
-        match flush.claims_only {
-            true => self.unflushed.push(undo),
-            false => self.unflushed.clear(),
+        if flush.claims_only {
+            self.unflushed.push(undo);
+        } else {
+            self.unflushed.clear();
         }
         Ok(())
     }
@@ -290,7 +292,7 @@ impl Ledger {
         });
     }
 
-    /// Others append at the head, at the database's time.
+    /// Appends an event of another service at the head, with the database's time.
     pub fn append(&mut self, event: &NewEvent, now: Time) -> Appended {
         let body = hash_body(&event.body);
         match self.keys.get(&event.key) {
@@ -308,12 +310,13 @@ impl Ledger {
         self.keys.contains_key(key)
     }
 
-    /// A lease was written, and everything before it is on the disk with it.
+    /// A synchronous commit, which flushes all earlier commits to disk.
     pub fn flushed(&mut self) {
         self.unflushed.clear();
     }
 
-    /// Postgres dies: locks and waiting statements go, and so do the last asynchronous commits, `lost` of them at most.
+    /// Crashes Postgres: drops locks, waiting statements and up to `lost` of the last asynchronous
+    /// commits.
     pub fn crash(&mut self, now: Time, lost: usize, back_at: Time) -> Vec<Store> {
         let mut undone = 0;
         while undone < lost
@@ -330,7 +333,8 @@ impl Ledger {
         }
         self.lost_commits += undone as u64;
         self.unflushed.clear();
-        (self.down_until, self.generation) = (back_at, self.generation + 1);
+        self.down_until = back_at;
+        self.generation += 1;
         self.starts.push(back_at);
         self.shards
             .iter_mut()
@@ -357,7 +361,7 @@ impl Ledger {
     }
 }
 
-/// Same body, same number: what matters of it is how an attempt ended and who said so.
+/// Equal for equal bodies; only the outcome and the session matter.
 fn hash_body(body: &Body) -> u64 {
     match body {
         Body::Core(Event::Finished(finished)) => finished

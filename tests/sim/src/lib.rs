@@ -1,12 +1,14 @@
-//! The engine in one thread: the services' real cores in a seeded world with virtual time.
+//! Deterministic simulation: the services' real cores in one thread, with a seed and virtual time.
 //!
-//! What decides is real: [`servo_scheduler::core`] folds and times, [`servo_dispatcher::core`] admits and chooses. What
-//! surrounds it is modelled after the services' shells: the ledger with its fence, leases and late commits ([`ledger`]),
-//! the lane of a scheduler ([`scheduler`]), the engine of a dispatcher ([`dispatcher`]), callbacks that forward or append
-//! by themselves ([`callback`]), workers that die, lie and come back late ([`worker`]). [`faults`] breaks it, [`check`]
-//! judges the ledger and the rows afterwards.
+//! The decisions are real: [`servo_scheduler::core`] folds and times, [`servo_dispatcher::core`]
+//! admits. The surroundings are models of the services: the ledger with its fence, leases and late
+//! commits ([`ledger`]), the lane of a scheduler ([`scheduler`]), the engine of a dispatcher
+//! ([`dispatcher`]), callbacks that forward or append ([`callback`]), workers that crash, lie and
+//! report late ([`worker`]). [`faults`] injects faults, [`check`] verifies the ledger and the rows
+//! afterwards.
 //!
-//! **Stays absent:** clocks, threads and randomness other than [`dice`]: the same seed is the same world.
+//! **Stays absent:** clocks, threads and randomness other than [`dice`], so that a seed is
+//! deterministic.
 
 pub mod bugs;
 pub mod callback;
@@ -40,5 +42,5 @@ pub const SECOND: Time = 1_000 * MS;
 /// How long a lease lasts, and how often it is renewed.
 pub const LEASE_TTL: Time = 3 * SECOND;
 pub const ROUND: Time = SECOND;
-/// How often a worker says that it lives.
+/// The heartbeat interval of a worker.
 pub const BEAT: Time = 700 * MS;

@@ -1,8 +1,9 @@
-//! INV-1 and INV-2 on their own: a random run's events in another order and with repeats fold to the same run.
+//! INV-1 and INV-2: a run's events fold to the same run in another order and with repeats.
 //!
-//! Only events that conflict keep their order: those of one task, those of tasks that wait for each other, and what
-//! concerns the whole run. Started and finished of one attempt may change places too. Of two events that end the same
-//! attempt the first wins, whichever it is: [`conflicting_pairs`] folds every kind of pair both ways.
+//! Only conflicting events keep their order: events of one task, of tasks that depend on each
+//! other, and of the whole run. The start and the finish of one attempt may be swapped. Of two
+//! events that end the same attempt the first wins: [`conflicting_pairs`] folds every kind of pair
+//! in both orders.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,11 @@ use servo_scheduler::core::{
 use crate::dice::Dice;
 use crate::planned_run::PlannedRun;
 
-/// Whatever a run does, it has ended by then.
+/// A run has ended after at most this many events.
 const EVENTS_MAX: usize = 200;
 const SESSION: u64 = 1;
 
-/// What was folded, over many seeds.
+/// Counts over many seeds.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Permuted {
     pub orders: u64,
@@ -38,7 +39,7 @@ impl Permuted {
     }
 }
 
-/// Everything of a run but the times of what followed from other tasks' events.
+/// A run without the times that depend on other tasks' events.
 type RunShape = (
     RunState,
     TransitionReason,
@@ -54,7 +55,7 @@ fn shape(run: &Run) -> RunShape {
     (run.state, run.reason, run.error.clone(), task_rows)
 }
 
-/// One random run, folded again in `orders` other orders. Errs with the first that ends elsewhere.
+/// Folds a random run in `orders` other orders. Fails with the first one that gives another result.
 pub fn permute(seed: u64, orders: u64) -> Result<Permuted, String> {
     let mut dice = Dice::new(seed);
     let tenants = ["acme".parse::<TenantId>().expect("a name")];
@@ -91,7 +92,7 @@ fn refold(planned: &PlannedRun, events: &[(Event, Time)]) -> Run {
     run
 }
 
-/// Plays the run to its end by dice and answers every event that took effect; each has a time of its own.
+/// Plays a random run to its end and returns every folded event; each has a different time.
 fn play(planned: &PlannedRun, dice: &mut Dice) -> Vec<(Event, Time)> {
     let mut run = Run::requested(planned.header.clone());
     let mut events = Vec::new();
@@ -220,7 +221,7 @@ fn failed(category: ErrorCategory) -> Outcome {
 }
 
 fn finish(planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId, outcome: Outcome) -> Event {
-    // The number of items is the task's own affair, the same in every order.
+    // The number of items depends only on the task, so it is the same in every order.
     let names = outcome == Outcome::Succeeded
         && task.map_index.is_none()
         && planned.is_mapped_over(task.ordinal);
@@ -270,7 +271,7 @@ fn leads(plan: &Plan, up: u32, down: u32) -> bool {
         .any(|downstream| *downstream == down || leads(plan, *downstream, down))
 }
 
-/// A random order in which every event stands behind all that it conflicts with.
+/// A random order in which conflicting events keep their order.
 fn reorder(events: &[(Event, Time)], plan: &Plan, dice: &mut Dice) -> Vec<(Event, Time)> {
     let mut left: Vec<&(Event, Time)> = events.iter().collect();
     let mut order = Vec::with_capacity(events.len());
@@ -286,7 +287,7 @@ fn reorder(events: &[(Event, Time)], plan: &Plan, dice: &mut Dice) -> Vec<(Event
     order
 }
 
-/// Puts copies of some events anywhere behind the first.
+/// Inserts copies of some events after the originals.
 fn repeat_some(events: &mut Vec<(Event, Time)>, dice: &mut Dice) -> u64 {
     let copies = dice.below(events.len() as u64 / 2 + 1);
     for _ in 0..copies {
@@ -298,7 +299,7 @@ fn repeat_some(events: &mut Vec<(Event, Time)>, dice: &mut Dice) -> u64 {
     copies
 }
 
-/// A way in which an attempt can end, or be ended.
+/// A way in which an attempt can end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     Succeeded,
@@ -372,12 +373,12 @@ impl End {
     }
 }
 
-/// Where the first attempt of a task stands when two ends of it meet.
+/// The stage of an attempt when two ends of it meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AttemptStage {
     Claimed,
     Running,
-    /// Nobody picked it up, and its task is ready again.
+    /// No worker started it, and its task is ready again.
     GivenBack,
 }
 
@@ -411,7 +412,7 @@ impl AttemptStage {
         events
     }
 
-    /// Whether this can come first from here; everything else is refused, which is asserted too.
+    /// Whether this end can come first in this stage; all others are refused.
     fn allows(self, first: End) -> bool {
         match (self, first) {
             (_, End::RunCancelled) => true,
@@ -424,9 +425,10 @@ impl AttemptStage {
     }
 }
 
-/// Folds every pair of ends of one attempt both ways, from every state that an attempt can be in: what comes first
-/// wins, and what comes later changes nothing. A cancel leaves a living attempt its last word, so there the order is
-/// told by where the task ends. Answers how many pairs were judged by what came first, or what broke.
+/// Folds every pair of ends of one attempt in both orders, from every stage of the attempt: the
+/// first wins and the second changes nothing. After a cancel the attempt may still report its end,
+/// so there the final state of the task is checked. Returns the number of pairs by their first end,
+/// or the violation.
 pub fn conflicting_pairs() -> Result<BTreeMap<String, u64>, String> {
     let mut judged: BTreeMap<(End, End), u64> = BTreeMap::new();
     let tenants = ["acme".parse::<TenantId>().expect("a name")];
@@ -449,7 +451,9 @@ pub fn conflicting_pairs() -> Result<BTreeMap<String, u64>, String> {
         .filter(|(one, other)| one != other && !judged.contains_key(&(*one, *other)))
         .collect();
     if !missing.is_empty() {
-        return Err(format!("these never met in this order: {missing:?}"));
+        return Err(format!(
+            "these pairs were never checked in this order: {missing:?}"
+        ));
     }
     let mut by_first = BTreeMap::new();
     judged.iter().for_each(|((first, _), count)| {
@@ -458,7 +462,7 @@ pub fn conflicting_pairs() -> Result<BTreeMap<String, u64>, String> {
     Ok(by_first)
 }
 
-/// Answers whether the first could happen; then the second was held against it.
+/// Returns whether the first end was possible; then the second was checked.
 fn pair(
     planned: &PlannedRun,
     stage: AttemptStage,
@@ -496,25 +500,25 @@ fn pair(
         &mut Changes::default(),
     );
     let task_row = run.task_row(task).ok_or("the task is gone")?;
-    let holds = match active {
-        // Only a cancel leaves the attempt alive; then nothing but the end of a cancelled task follows.
-        true => {
-            first == End::RunCancelled
-                && (shape(&run) == before || task_row.state == TaskState::Cancelled)
-        }
-        // A run may still be cancelled, or its task claimed anew, after an attempt that did not end it.
-        false => shape(&run) == before || moved_on(&before, second),
+    let holds = if active {
+        // Only a cancel leaves the attempt active; then only the end of a cancelled task follows.
+        first == End::RunCancelled
+            && (shape(&run) == before || task_row.state == TaskState::Cancelled)
+    } else {
+        // The run may still be cancelled, or its task claimed again, if the attempt did not end it.
+        shape(&run) == before || moved_on(&before, second)
     };
-    match holds {
-        true => Ok(true),
-        false => Err(format!(
+    if holds {
+        Ok(true)
+    } else {
+        Err(format!(
             "{first:?}, then {second:?}: the task is {} ({})",
             task_row.state, task_row.reason
-        )),
+        ))
     }
 }
 
-/// Whether what came later is no verdict about the attempt but the run's next step.
+/// Whether the second event is the next step of the run and does not concern the attempt.
 fn moved_on(before: &RunShape, second: End) -> bool {
     let (run, task) = (before.0, before.3[0].0);
     match second {

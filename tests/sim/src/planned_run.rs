@@ -1,4 +1,4 @@
-//! Random runs: graphs with retries, short deadlines, pools and mapped tasks.
+//! Random runs: plans with retries, short deadlines, pools and mapped tasks.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::{MS, SECOND};
 /// The pool that limits are set for.
 pub const POOL: &str = "db";
 
-/// A run that somebody asks for: what it is to the scheduler and what it is to the dispatcher.
+/// A requested run, with its plan for the scheduler and for the dispatcher.
 #[derive(Debug, Clone)]
 pub struct PlannedRun {
     pub header: RunHeader,
     pub plan: Arc<Plan>,
     pub plan_ref: PlanRef,
     pub admission_plan: Arc<AdmissionPlan>,
-    /// Requested by another service and planned afterwards, as a tick of a schedule is.
+    /// Requested by another service and planned afterwards, like a tick of a schedule.
     pub requested_by_others: bool,
-    /// There will be no plan.
+    /// Planning fails.
     pub unplannable: bool,
 }
 
@@ -54,7 +54,7 @@ impl PlannedRun {
         }
     }
 
-    /// Another request under the same run key.
+    /// A conflicting request under the same run key.
     pub fn conflicting(&self) -> PlannedRun {
         let mut conflicting = self.clone();
         conflicting.header.fingerprint = [2; 32];
@@ -73,12 +73,12 @@ impl PlannedRun {
         DispatchId::new(&self.run_id(), &key, attempt).attempt_id()
     }
 
-    /// Whether this task travels by the push queue.
+    /// Whether the task is delivered by the push queue.
     pub fn is_pushed(&self, task_ref: TaskRef) -> bool {
         task_ref.ordinal % 5 == 3
     }
 
-    /// Whether somebody is mapped over this task, which then names items.
+    /// Whether the task provides items for a mapped task.
     pub fn is_mapped_over(&self, ordinal: u32) -> bool {
         self.plan
             .tasks
@@ -88,7 +88,7 @@ impl PlannedRun {
 }
 
 fn header(run_id: RunId, tenant: &TenantId, dice: &mut Dice) -> RunHeader {
-    // Rewritten when the run is recorded: a deadline counts from then.
+    // Replaced when the run is recorded, because the deadline counts from then.
     let duration = if dice.percent(20) {
         dice.between(3, 12) * SECOND
     } else {
@@ -121,12 +121,13 @@ fn plan(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Plan {
             .map(|_| dice.below(u64::from(ordinal)) as u32)
             .collect();
         let mapped_over = upstream.first().copied().filter(|_| dice.percent(25));
-        // As the planner marks them: never behind one that runs, and never one whose items are needed.
+        // As the planner does: never downstream of a task that runs, and never a task that provides
+        // items.
         let current =
             mapped_over.is_none() && upstream.iter().all(|up| planned[*up as usize].up_to_date);
         let up_to_date = current && dice.percent(12);
         if let Some(over) = mapped_over {
-            arm_wake_up(&mut planned, over);
+            must_run(&mut planned, over);
         }
         planned.push(PlannedTask {
             key: TaskKey::new(
@@ -145,8 +146,8 @@ fn plan(plan_id: &Digest, tasks: u32, dice: &mut Dice) -> Plan {
     Plan::new(*plan_id.as_bytes(), "d".into(), assets, planned).expect("built in topological order")
 }
 
-/// The task must run, and hence everything that depends on it.
-fn arm_wake_up(planned: &mut [PlannedTask], ordinal: u32) {
+/// Marks a task and everything downstream of it as not up to date.
+fn must_run(planned: &mut [PlannedTask], ordinal: u32) {
     planned[ordinal as usize].up_to_date = false;
     for later in ordinal as usize + 1..planned.len() {
         let runs = planned[later]

@@ -1,5 +1,5 @@
-//! Rows of runs and tasks: written as a flush writes them, only what its changes name, and read back as a new holder
-//! reads them.
+//! Rows of runs and tasks: written like a flush does, only what changed, and restored like a new
+//! holder does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use servo_scheduler::core::{Changes, Plan, Run, RunHeader, StoppedBy, TaskRow, T
 
 type Items = (u32, Arc<[u8]>);
 
-/// The columns of a run that change.
+/// The columns of a run that can change.
 #[derive(Debug, Clone)]
 pub struct RunColumns {
     pub state: RunState,
@@ -32,7 +32,7 @@ pub struct RunRow {
     pub items: BTreeMap<u32, Items>,
 }
 
-/// What one flush writes of one run.
+/// The rows that one flush writes for one run.
 #[derive(Debug, Clone)]
 pub struct RowWrite {
     pub run: RunId,
@@ -94,11 +94,14 @@ impl RunRow {
     pub fn restore(&self) -> Run {
         let mut run = Run::requested(self.header.clone());
         let columns = self.run.clone();
-        (run.state, run.reason, run.stopped_by) =
-            (columns.state, columns.reason, columns.stopped_by);
-        (run.version, run.changed_at) = (columns.version, columns.changed_at);
-        (run.started_at, run.ended_at, run.error) =
-            (columns.started_at, columns.ended_at, columns.error);
+        run.state = columns.state;
+        run.reason = columns.reason;
+        run.stopped_by = columns.stopped_by;
+        run.version = columns.version;
+        run.changed_at = columns.changed_at;
+        run.started_at = columns.started_at;
+        run.ended_at = columns.ended_at;
+        run.error = columns.error;
         match columns.plan {
             Some(plan) => {
                 let task_rows = self
@@ -111,7 +114,7 @@ impl RunRow {
         }
     }
 
-    /// What differs between these rows and a run, as a sentence.
+    /// Describes the first difference between these rows and a run.
     pub fn differs_from(&self, run: &Run) -> Option<String> {
         let (ours, theirs) = (&self.run, columns(run));
         let same = ours.state == theirs.state
@@ -123,7 +126,7 @@ impl RunRow {
             && ours.error == theirs.error;
         if !same {
             return Some(format!(
-                "the row says {} v{}, the fold {} v{}",
+                "the row has {} v{}, the fold {} v{}",
                 ours.state, ours.version, theirs.state, theirs.version
             ));
         }

@@ -1,4 +1,4 @@
-//! A scheduler instance: its lane, the memory of its shards, and the keeper of its leases.
+//! A scheduler instance: its lane, the memory of its shards, and its lease keeper.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub enum ToScheduler {
     Open(DispatcherStream),
     Close(SourceId),
     Claims(SourceId, u64, Vec<Claim>),
-    /// Somebody may have appended to this shard.
+    /// Another service may have appended to this shard.
     CatchUp(i16),
     /// The database answered a flush.
     Stored(u64, Result<(), StoreError>),
@@ -45,7 +45,7 @@ pub struct Claim {
     pub worker: WorkerId,
 }
 
-/// Asks of one caller, all for one shard.
+/// The commands of one caller for one shard.
 #[derive(Debug, Clone)]
 pub struct Submission {
     pub shard: i16,
@@ -70,7 +70,7 @@ impl Command {
     }
 }
 
-/// Who waits for the answer.
+/// The recipient of the answer.
 #[derive(Debug, Clone)]
 pub enum Reply {
     Nobody,
@@ -90,12 +90,12 @@ pub enum Reply {
     },
 }
 
-/// What came of one ask.
+/// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandOutcome {
     Core(Verdict),
     Exists,
-    /// The run exists by another request; this one is on record as a conflict.
+    /// The run exists with another request; this one is recorded as a conflict.
     Conflict,
     RunUnknown,
     StaleAdmission,
@@ -111,14 +111,14 @@ pub struct Held {
     pub runs: BTreeMap<RunId, Run>,
 }
 
-/// What the lane does next, before it looks into its inbox.
+/// Work that the lane does before it reads its inbox.
 #[derive(Debug)]
 pub enum Job {
     Submissions {
         submissions: Vec<Submission>,
         since: Time,
     },
-    /// Folds what others appended; a shard that was just taken is told to all gates afterwards.
+    /// Folds the events that others appended; sends snapshots of a shard that was just acquired.
     CatchUp { shard: i16, just_acquired: bool },
 }
 
@@ -140,10 +140,10 @@ pub struct Scheduler {
     pub jobs: VecDeque<Job>,
     pub in_flight: Option<FlushInFlight>,
     inbox: VecDeque<ToScheduler>,
-    /// What the keeper believes to hold, and until when.
+    /// The leases that the keeper believes to hold, and until when.
     leases: BTreeMap<i16, (i64, Time)>,
     generation: u32,
-    /// Batches of claims that are judged: how many shards have not answered, and what was refused.
+    /// Batches of claims in progress: how many shards have not answered, and the refused claims.
     judging: BTreeMap<(SourceId, u64), (usize, BTreeSet<u32>)>,
 }
 
@@ -182,7 +182,7 @@ impl Scheduler {
         self.drive(env);
     }
 
-    /// One flush after the other; what gathered meanwhile goes together.
+    /// Runs one flush after the other; submissions that gathered in between form the next one.
     pub fn drive(&mut self, env: &mut Env) {
         while self.in_flight.is_none() {
             if let Some(job) = self.jobs.pop_front() {
@@ -248,7 +248,7 @@ impl Scheduler {
         let mine = held
             .runs
             .values()
-            .filter(|run| self.streams.is_of(source, &run.header.tenant));
+            .filter(|run| self.streams.is_holder_for(source, &run.header.tenant));
         let whole = dispatcher_streams::snapshot(shard, held.epoch, mine, env);
         for (admission_shard, epoch) in self.streams.leases_of(source) {
             let newest_epoch = env
@@ -261,7 +261,7 @@ impl Scheduler {
             .send_to(source, ToDispatcher::Snapshot(source, Box::new(whole)), env);
     }
 
-    /// Each claim goes to the shard of its run; the answer waits for all of them.
+    /// Submits each claim to the shard of its run; the answer waits for all of them.
     fn split(&mut self, source: SourceId, number: u64, claims: Vec<Claim>) {
         let mut by_shard: BTreeMap<i16, (Vec<u32>, Vec<Command>)> = BTreeMap::new();
         for (index, claim) in (0u32..).zip(claims) {
@@ -355,7 +355,7 @@ impl Scheduler {
             .send_to(source, ToDispatcher::Results(source, number, refused), env);
     }
 
-    /// The keeper's round: renew, share out, look whether others appended.
+    /// The round of the lease keeper: renews, rebalances, and looks for appended events.
     fn renew_leases(&mut self, env: &mut Env) {
         env.later(
             ROUND,
@@ -408,7 +408,8 @@ impl Scheduler {
         }
     }
 
-    /// What was acquired over a connection that is gone is worth nothing: the lane may have failed to load it.
+    /// Drops all leases after a restart of Postgres, because the lane may have failed to load their
+    /// shards.
     fn drop_after_restart(&mut self, env: &mut Env) {
         let another =
             std::mem::replace(&mut self.generation, env.ledger.generation) != env.ledger.generation;
@@ -427,7 +428,7 @@ impl Scheduler {
                 row.lease_until = now + LEASE_TTL;
                 self.leases.insert(shard, (epoch, now + LEASE_TTL));
             } else if row.is_held(me, epoch, now) && expires > now {
-                // Passed over because somebody has the row.
+                // Not renewed now because the row is locked.
                 self.leases.insert(shard, (epoch, expires));
             } else {
                 env.note(format_args!("scheduler {} lost shard {shard}", self.me));
@@ -437,7 +438,7 @@ impl Scheduler {
         }
     }
 
-    /// Begins with a shard: its runs under way, then what was appended while nobody held it.
+    /// Loads a shard: its open runs, then the events that were appended while it had no holder.
     pub fn load(&mut self, shard: i16, epoch: i64, env: &mut Env) {
         let (me, now) = (env.holder(self.process_id()), env.now);
         let row = &env.ledger.shards[shard as usize];
@@ -456,7 +457,7 @@ impl Scheduler {
             .collect();
         (0i16..)
             .zip(&env.ledger.admission)
-            .for_each(|(shard, row)| self.streams.learn(shard, row.epoch));
+            .for_each(|(shard, row)| self.streams.note_epoch(shard, row.epoch));
         self.shards.insert(
             shard,
             Held {
@@ -484,13 +485,13 @@ impl Scheduler {
 
     pub fn drop_shard(&mut self, shard: i16, env: &mut Env) {
         if self.shards.remove(&shard).is_some() {
-            self.streams.gone(shard, env);
+            self.streams.send_gone(shard, env);
         }
     }
 
     pub fn reload_shard(&mut self, shard: i16, env: &mut Env) {
         if let Some(held) = self.shards.remove(&shard) {
-            self.streams.gone(shard, env);
+            self.streams.send_gone(shard, env);
             self.load(shard, held.epoch, env);
         }
     }
@@ -504,7 +505,7 @@ impl Scheduler {
     }
 }
 
-/// Who holds a shard, as the lease rows tell it.
+/// The holder of a shard according to its lease.
 pub fn holder_of(shard: i16, env: &mut Env) -> Option<usize> {
     let now = env.now;
     let row = env.ledger.shard(shard);
@@ -513,7 +514,7 @@ pub fn holder_of(shard: i16, env: &mut Env) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// A doorbell for the holder of a shard; it may get lost.
+/// Notifies the holder of a shard; the notification may be lost.
 pub fn notify_holder(shard: i16, env: &mut Env) {
     let Some(holder) = holder_of(shard, env) else {
         return;

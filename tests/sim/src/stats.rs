@@ -1,4 +1,4 @@
-//! What a seed saw: counts that show that the world was rough enough.
+//! Counts of a seed, which show that enough faults occurred.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use servo_model::states::TransitionReason;
 
 use crate::faults::Fault;
 
-/// Each fault must strike in this share of the seeds.
+/// Each fault must occur in this share of the seeds.
 pub const FAULT_PERCENT: u64 = 5;
 pub const RUNS_MIN: u64 = 3;
 pub const TASKS_MIN: u64 = 30;
@@ -16,7 +16,7 @@ const FAULTS_MIN: u64 = 20;
 pub struct Stats {
     pub events: u64,
     pub runs: u64,
-    /// Of runs that get a plan.
+    /// The tasks of runs that get a plan.
     pub tasks: u64,
     pub recorded: u64,
     pub shards_moved: u64,
@@ -25,9 +25,9 @@ pub struct Stats {
     pub lost_commits: u64,
     /// Requests under the key of another run.
     pub conflicts: u64,
-    /// Those that made a difference.
+    /// The faults that had an effect.
     pub faults: BTreeMap<Fault, u64>,
-    /// In how many seeds each kind struck.
+    /// In how many seeds each fault occurred.
     pub seeds_with: BTreeMap<Fault, u64>,
     pub reasons: BTreeMap<TransitionReason, u64>,
 }
@@ -41,7 +41,7 @@ impl Stats {
         *self.reasons.entry(reason).or_default() += 1;
     }
 
-    /// Adds what one seed saw.
+    /// Adds the counts of one seed.
     pub fn add(&mut self, seed: &Stats) {
         self.events += seed.events;
         self.runs += seed.runs;
@@ -61,7 +61,7 @@ impl Stats {
         }
     }
 
-    /// Adds what another thread has added up.
+    /// Adds the sums of another thread.
     pub fn merge(&mut self, other: &Stats) {
         let seeds_with = std::mem::take(&mut self.seeds_with);
         self.add(other);
@@ -71,7 +71,7 @@ impl Stats {
         }
     }
 
-    /// Kinds that struck in too few of so many seeds, those that never did among them.
+    /// The faults that occurred in too few seeds.
     pub fn rare(&self, seeds: u64) -> Vec<Fault> {
         let struck = |fault: &Fault| self.seeds_with.get(fault).copied().unwrap_or(0);
         Fault::ALL
@@ -80,19 +80,19 @@ impl Stats {
             .collect()
     }
 
-    /// What a seed lacks of a world that is worth surviving.
-    pub fn too_tame(&self) -> Option<String> {
+    /// Reports a seed with too few runs, tasks or faults.
+    pub fn too_calm(&self) -> Option<String> {
         let faults: u64 = self.faults.values().sum();
-        let tame = self.runs < RUNS_MIN || self.tasks < TASKS_MIN || faults < FAULTS_MIN;
-        tame.then(|| {
+        let too_calm = self.runs < RUNS_MIN || self.tasks < TASKS_MIN || faults < FAULTS_MIN;
+        too_calm.then(|| {
             format!(
-                "too tame: {} runs, {} tasks, {faults} faults",
+                "too few: {} runs, {} tasks, {faults} faults",
                 self.runs, self.tasks
             )
         })
     }
 
-    /// Reasons of the closed list that no seed showed.
+    /// The transition reasons that no seed produced.
     pub fn missing(&self) -> Vec<&'static str> {
         let missing = TransitionReason::ALL
             .iter()

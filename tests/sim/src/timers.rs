@@ -1,4 +1,4 @@
-//! Due times of a scheduler's lane: the model of its heap and of how verdicts are confirmed.
+//! Due times of a scheduler's lane: a model of `shards/timers.rs`.
 
 use std::collections::BTreeSet;
 
@@ -11,13 +11,13 @@ use crate::env::{Env, Message, ProcessId};
 use crate::ledger::{Body, Key, NewEvent};
 use crate::scheduler::{Command, Job, Reply, Scheduler, Submission, ToScheduler};
 
-/// What is armed may be out of date by the time it falls: it only says when to look.
+/// An entry may be out of date when it becomes due: it only says when to check.
 #[derive(Debug, Default)]
 pub struct Timers {
     due: BTreeSet<(Time, RunId, Option<TaskRef>)>,
     /// When the lane wakes up next.
     wake_at: Option<Time>,
-    /// How much too early everything is looked at; 0 but for a bug.
+    /// How much too early entries become due; 0 without a bug.
     ahead: Time,
 }
 
@@ -33,7 +33,7 @@ impl Timers {
         self.due.insert((at - self.ahead, run, task_ref));
     }
 
-    /// Arms everything of a run that was just loaded or begun.
+    /// Arms all timers of a run that was just loaded.
     pub fn arm_run(&mut self, run: &Run) {
         let id = run.header.run_id;
         if let Some(deadline) = run.header.deadline.filter(|_| run.ended_at.is_none()) {
@@ -47,7 +47,7 @@ impl Timers {
         }
     }
 
-    /// Sleeps until the earliest.
+    /// Schedules the wake-up for the earliest entry.
     pub fn arm_wake_up(&mut self, env: &mut Env, process_id: ProcessId) {
         let ProcessId::Scheduler(me) = process_id else {
             return;
@@ -97,7 +97,7 @@ impl Scheduler {
         }
     }
 
-    /// What falls now, or arms it again for when it will.
+    /// Returns the submission of a due timer, and arms it again otherwise.
     fn check_due(
         &mut self,
         run_id: RunId,

@@ -1,4 +1,5 @@
-//! Users and other services: they ask for runs, cancel, pause, resume and force, and repeat what was not answered.
+//! Users and other services: they start, cancel, pause, resume and force cancel, and repeat
+//! unanswered calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use crate::planned_run::PlannedRun;
 use crate::scheduler::{self, Command, CommandOutcome, Reply, Submission, ToScheduler};
 use crate::{MS, SECOND};
 
-/// Appends of other services come from this one.
+/// The service that appends requests.
 pub const AUTOMATION: usize = 99;
 const RETRY_FOR: i64 = 800 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToUser {
     Trigger(RunId),
-    /// Somebody asks for another run under the key of this one.
+    /// Send a conflicting request under the key of this run.
     Conflicting(RunId),
     Control(RunId, RunAction),
     Answer(u64, Option<Key>, CommandOutcome),
@@ -49,7 +50,7 @@ enum UserRequest {
 #[derive(Default)]
 pub struct Users {
     requests: BTreeMap<u64, UserRequest>,
-    /// Runs that somebody was told to be accepted.
+    /// Runs that were acknowledged.
     pub accepted: Vec<RunId>,
 }
 
@@ -70,7 +71,7 @@ impl Users {
                     env,
                 );
             }
-            // The first request decides; until it has, there is nobody to be the rival of.
+            // Waits until the first request is accepted, so that this one conflicts with it.
             ToUser::Conflicting(run) if !self.accepted.contains(&run) => {
                 env.schedule(RETRY_FOR, Message::User(ToUser::Conflicting(run)));
             }
@@ -135,13 +136,14 @@ impl Users {
                 Some(Command::Run(planned.clone()))
             }
             UserRequest::PlannedRun(planned) => {
-                let body = match planned.unplannable {
-                    true => Event::PlanFailed {
+                let body = if planned.unplannable {
+                    Event::PlanFailed {
                         message: "no such asset".to_owned(),
-                    },
-                    false => Event::PlanCreated {
+                    }
+                } else {
+                    Event::PlanCreated {
                         plan: planned.plan.clone(),
-                    },
+                    }
                 };
                 Some(Command::Event(of_run(
                     planned,
@@ -184,7 +186,7 @@ impl Users {
             done,
             CommandOutcome::Core(Verdict::Folded | Verdict::Duplicate) | CommandOutcome::Exists
         );
-        env.note(format_args!("a user is answered {done:?}"));
+        env.note(format_args!("a user gets {done:?}"));
         match (request, done) {
             (UserRequest::Run(planned), _) if counts => self.accept(planned.run_id(), env),
             (UserRequest::Conflicting(_), CommandOutcome::Conflict) => env.stats.conflicts += 1,
@@ -219,7 +221,7 @@ fn of_run(planned: &PlannedRun, key: Key, body: Body, env: &mut Env) -> NewEvent
     }
 }
 
-/// The event that does it, by what the rows say now; `None` when there is nothing to do.
+/// The event of the action according to the rows; `None` when there is nothing to do.
 fn control(run: RunId, action: RunAction, env: &mut Env) -> Option<NewEvent> {
     let now = env.now;
     let row = env.ledger.rows.get(&run)?;

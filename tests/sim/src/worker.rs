@@ -1,4 +1,5 @@
-//! Workers: they run what they get, and some fail, die, lie, report twice, go silent or come back late.
+//! Workers: they execute attempts, and some fail, crash, lie, report twice, go silent or report
+//! late.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub struct Envelope {
     pub pushed: bool,
 }
 
-/// How an attempt will go.
+/// The planned course of an attempt.
 #[derive(Debug, Clone)]
 struct AttemptScript {
     lasts: Time,
@@ -67,9 +68,9 @@ pub struct Worker {
     session: u64,
     wire: Option<u64>,
     attempts: BTreeMap<AttemptId, Attempt>,
-    /// All that ever came: an envelope that comes again is not begun again.
+    /// All received attempts; a duplicate envelope is ignored.
     seen: BTreeSet<AttemptId>,
-    /// Reports without an answer.
+    /// Unanswered reports.
     calls: BTreeMap<u64, NewEvent>,
 }
 
@@ -89,7 +90,7 @@ impl Worker {
         }
     }
 
-    /// The next process on the same machine, which knows nothing.
+    /// A new process on the same machine, without memory.
     pub fn restarted(&self, session: u64) -> Worker {
         Worker::new(self.me, self.tenant.clone(), self.slots, session)
     }
@@ -126,7 +127,7 @@ impl Worker {
         }
     }
 
-    /// Registration says where to go: to the holder of the tenant's admission shard.
+    /// Connects to the holder of the tenant's admission shard.
     fn connect(&mut self, env: &mut Env) {
         if self.wire.is_some() {
             return;
@@ -265,18 +266,18 @@ impl Worker {
         };
         attempt.reported = true;
         let (envelope, script) = (attempt.envelope.clone(), attempt.script.clone());
-        let said = self.finished(&envelope, script.outcome.clone(), self.session, env);
+        let report_event = self.finished(&envelope, script.outcome.clone(), self.session, env);
         if script.lies {
             self.lie(&envelope, env);
         }
         if script.twice {
             env.stats.fault(Fault::WorkerReportsTwice);
-            self.report(said.clone(), env);
+            self.report(report_event.clone(), env);
         }
-        self.report(said, env);
+        self.report(report_event, env);
     }
 
-    /// Another outcome, another process, or an attempt that nobody made.
+    /// Reports another outcome, another session, or an attempt that does not exist.
     fn lie(&mut self, envelope: &Envelope, env: &mut Env) {
         env.stats.fault(Fault::WorkerLies);
         let mut envelope = envelope.clone();
@@ -380,7 +381,7 @@ impl Worker {
             (Key::Started(attempt), Acceptance::Recorded)
                 if self.attempts.get(&attempt).is_some_and(|a| !a.begun) =>
             {
-                // Recorded is no permission yet.
+                // A recorded start is not yet a permission.
                 return;
             }
             (Key::Started(attempt), Acceptance::Refused) => self.drop_attempt(attempt, env),
@@ -391,7 +392,7 @@ impl Worker {
         self.calls.remove(&call);
     }
 
-    /// The slot is free again.
+    /// Releases the slot.
     fn drop_attempt(&mut self, attempt: AttemptId, env: &mut Env) {
         if self.attempts.remove(&attempt).is_none() {
             return;
@@ -410,7 +411,7 @@ impl Worker {
     }
 }
 
-/// What an attempt that ends well has written: its task's part of its asset.
+/// The outputs of a successful attempt.
 fn outputs(task: TaskRef, outcome: &Outcome) -> Vec<Output> {
     let made = Output {
         asset_key: format!("t/a{}", task.ordinal),
@@ -458,9 +459,10 @@ fn script(envelope: &Envelope, env: &mut Env) -> AttemptScript {
         _ => Outcome::Succeeded,
     };
     let silent = faults_on && dice.percent(5);
-    let lasts = match silent || (faults_on && dice.percent(4)) {
-        true => dice.between(2_500, 9_000) * MS,
-        false => dice.between(10, 1_200) * MS,
+    let lasts = if silent || (faults_on && dice.percent(4)) {
+        dice.between(2_500, 9_000) * MS
+    } else {
+        dice.between(10, 1_200) * MS
     };
     let (twice, lies) = (faults_on && dice.percent(5), faults_on && dice.percent(5));
     if silent {

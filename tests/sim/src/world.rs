@@ -1,4 +1,4 @@
-//! One seed from its first event to the verdict on it.
+//! One seed, from its first event to its checks.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::callback::{Callback, ToCallback};
 use crate::check;
 use crate::dispatcher::{self, Dispatcher, ToDispatcher};
 use crate::env::{Env, Message, Process, ProcessId};
-use crate::faults::{self, Fault, ROUGH_UNTIL};
+use crate::faults::{self, FAULTS_UNTIL, Fault};
 use crate::ledger::{Appended, Store, StoreError};
 use crate::planned_run::PlannedRun;
 use crate::scheduler::{self, Scheduler, ToScheduler};
@@ -20,25 +20,25 @@ use crate::user::{AUTOMATION, RunAction, ToUser, Users};
 use crate::worker::{ToWorker, Worker};
 use crate::{MS, SECOND};
 
-/// After the faults everything must have ended by then.
-const ENDED_BY: i64 = ROUGH_UNTIL + 150 * SECOND;
-/// What comes late after the end still comes.
+/// All runs must have ended by this time.
+const ENDED_BY: i64 = FAULTS_UNTIL + 150 * SECOND;
+/// How long late messages are handled after the end of all runs.
 const SETTLE: i64 = 4 * SECOND;
 const WORKERS: usize = 5;
 
-/// What came of a seed.
+/// The result of a seed.
 #[derive(Debug)]
 pub struct Outcome {
     pub hash: u64,
     pub stats: Stats,
     /// The first invariant that did not hold.
     pub violation: Option<String>,
-    pub story: Vec<String>,
+    pub trace: Vec<String>,
 }
 
-/// Plays a seed, and tells every step if asked to.
-pub fn run_seed(seed: u64, bug: Bug, tell: bool) -> Outcome {
-    let mut world = World::new(seed, bug, tell);
+/// Runs a seed and records its trace on request.
+pub fn run_seed(seed: u64, bug: Bug, record_trace: bool) -> Outcome {
+    let mut world = World::new(seed, bug, record_trace);
     world.set_up();
     world.play();
     world.verify()
@@ -57,14 +57,14 @@ struct World {
 }
 
 impl World {
-    fn new(seed: u64, bug: Bug, tell: bool) -> World {
+    fn new(seed: u64, bug: Bug, record_trace: bool) -> World {
         let tenants: Vec<TenantId> = ["acme", "globex"]
             .map(|name| name.parse().expect("a name"))
             .into();
         let limits = dispatcher::limits(&tenants);
         let of = |index: usize| tenants.get(index / 2).cloned();
         World {
-            env: Env::new(seed, bug, tell),
+            env: Env::new(seed, bug, record_trace),
             schedulers: (0..2).map(|me| Scheduler::new(me, bug)).collect(),
             dispatchers: (0..2).map(|me| Dispatcher::new(me, &limits)).collect(),
             callbacks: (0..2).map(Callback::new).collect(),
@@ -141,7 +141,7 @@ impl World {
         action(20, RunAction::Resume, &mut self.env);
     }
 
-    /// A process begins its loops.
+    /// Starts the loops of a process.
     fn start(&mut self, process_id: ProcessId) {
         let delay = self.env.dice.between(1, 50) * MS;
         let first = match process_id {
@@ -162,7 +162,7 @@ impl World {
             if self.env.ledger.violation.is_some() {
                 return;
             }
-            if !quiet && self.env.now > ROUGH_UNTIL {
+            if !quiet && self.env.now > FAULTS_UNTIL {
                 quiet = true;
                 self.stop_faults();
             }
@@ -194,7 +194,7 @@ impl World {
         }
     }
 
-    /// What finds nothing to break comes again a little later.
+    /// Injects a fault; one without an effect is tried again later.
     fn inject(&mut self, fault: Fault) {
         if self.apply_fault(fault) {
             self.env.stats.fault(fault);
@@ -204,7 +204,7 @@ impl World {
         }
     }
 
-    /// Answers whether it made a difference.
+    /// Returns whether the fault had an effect.
     fn apply_fault(&mut self, fault: Fault) -> bool {
         let env = &mut self.env;
         match (fault, faults::victim(fault, WORKERS, env)) {
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    /// All that it knew is gone; it comes back after a while.
+    /// Kills a process, which loses its memory and restarts later.
     fn kill(&mut self, process_id: ProcessId) -> bool {
         let env = &mut self.env;
         let Some(process) = env
@@ -271,9 +271,10 @@ impl World {
         self.start(process_id);
     }
 
-    /// No more faults: everybody is up. Who stands still goes on when that is over, so that nothing overtakes on a wire.
+    /// Ends the faults and restarts all processes. Paused processes resume on time, so that wires
+    /// keep their order.
     fn stop_faults(&mut self) {
-        self.env.note(format_args!("calm"));
+        self.env.note(format_args!("faults end"));
         self.env.faults_on = false;
         World::all_processes().for_each(|process_id| self.revive(process_id));
         let runs: Vec<_> = self.env.planned_runs.keys().copied().collect();
@@ -313,7 +314,7 @@ impl World {
             hash: self.env.hash,
             stats: self.env.stats,
             violation: found,
-            story: self.env.story.unwrap_or_default(),
+            trace: self.env.trace.unwrap_or_default(),
         }
     }
 
@@ -336,7 +337,7 @@ impl World {
     }
 }
 
-/// A statement reaches the database: it waits for a row that somebody has, or is done.
+/// Executes a statement, or queues it behind a row lock.
 fn database(store: Store, env: &mut Env) {
     if env.database_is_down() {
         return broken(store, env);
@@ -388,7 +389,7 @@ fn database(store: Store, env: &mut Env) {
             let shard = event.shard;
             let generation = env.ledger.generation;
             env.ledger.shard(shard).locked = true;
-            // What waited for its row until the faults were over is not late any more.
+            // Commits are late only while faults are injected.
             match commit_after {
                 later if later > 0 && env.faults_on => {
                     env.schedule(later, Message::Commit(shard, generation, store))
@@ -456,7 +457,7 @@ fn crash(env: &mut Env) -> bool {
         return false;
     }
     let (lost, away) = (env.dice.below(8) as usize, env.dice.between(50, 800) * MS);
-    env.note(format_args!("postgres dies"));
+    env.note(format_args!("postgres crashes"));
     let back_at = env.now + away;
     let waiting = env.ledger.crash(env.now, lost, back_at);
     waiting.into_iter().for_each(|store| broken(store, env));

@@ -1,4 +1,4 @@
-//! A sample of the simulation, as an ordinary test. `make sim` plays all of it.
+//! A sample of the simulation as an ordinary test. `make sim` runs all of it.
 
 #![cfg(test)]
 
@@ -10,7 +10,7 @@ const SEEDS: u64 = 100;
 const SEEDS_PER_BUG: u64 = 1_000;
 
 #[test]
-fn every_run_ends_right_whatever_breaks() {
+fn every_run_ends_correctly_under_faults() {
     let mut total = Stats::default();
     for seed in 1..=SEEDS {
         let outcome = run_seed(seed, Bug::None, false);
@@ -18,18 +18,18 @@ fn every_run_ends_right_whatever_breaks() {
             outcome.violation, None,
             "replay with `make sim SEED={seed}`"
         );
-        assert_eq!(outcome.stats.too_tame(), None, "seed {seed}");
+        assert_eq!(outcome.stats.too_calm(), None, "seed {seed}");
         total.add(&outcome.stats);
     }
     assert_eq!(
         total.rare(SEEDS),
         [],
-        "these strike in less than 5 % of the seeds"
+        "these occur in less than 5 % of the seeds"
     );
 }
 
 #[test]
-fn the_same_seed_is_the_same_world() {
+fn a_seed_is_deterministic() {
     for seed in [1, 7, 42] {
         let (once, again) = (
             run_seed(seed, Bug::None, false),
@@ -54,25 +54,25 @@ fn every_planted_bug_is_found() {
             (1..=SEEDS_PER_BUG).find(|seed| run_seed(*seed, bug, false).violation.is_some());
         assert!(
             found.is_some(),
-            "{SEEDS_PER_BUG} seeds do not notice that {}",
+            "{SEEDS_PER_BUG} seeds do not find the bug: {}",
             bug.description()
         );
     }
 }
 
-/// INV-1 and INV-2, and F1, F26: order and repeats change nothing, except between what conflicts.
+/// INV-1, INV-2, F1 and F26: order and repeats change nothing, except between conflicting events.
 #[test]
-fn inv_1_and_2_runs_fold_to_the_same_in_every_order() {
+fn inv_1_and_2_runs_fold_equally_in_every_order() {
     for seed in 1..=500 {
         permute(seed, 20).unwrap_or_else(|found| panic!("run {seed}: {found}"));
     }
 }
 
 #[test]
-fn f01_of_two_ends_of_an_attempt_the_first_wins_whichever_it_is() {
+fn f01_the_first_of_two_ends_of_an_attempt_wins() {
     let by_first = conflicting_pairs().unwrap();
     assert!(
         by_first.values().all(|pairs| *pairs >= 13),
-        "each with each of the others: {by_first:?}"
+        "each end with each other one: {by_first:?}"
     );
 }

@@ -7,7 +7,8 @@ use super::Time;
 use super::event::CheckFinding;
 use servo_model::TaskRef;
 
-/// The changes of one run over all events of a flush. Each row is written once, with its final values.
+/// The changes of one run over all events of a flush. Each row is written once, with its final
+/// values.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Whether the run's row changed.

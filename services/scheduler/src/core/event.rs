@@ -106,14 +106,15 @@ pub struct CheckFinding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Succeeded,
-    /// A blocking check failed and the asset quarantines such outputs. Readers keep the previous promoted
-    /// version, if there is one.
+    /// A blocking check failed and the asset quarantines such outputs. Readers keep the previous
+    /// promoted version, if there is one.
     Quarantined {
         has_good_version: bool,
     },
     /// A blocking check failed and the asset has no quarantine.
     CheckFailed,
-    /// The error's type and category decide about a retry, unless user code requested or forbade one.
+    /// The error's type and category decide about a retry, unless user code requested or forbade
+    /// one.
     Failed {
         category: ErrorCategory,
         error_type: String,

@@ -11,8 +11,8 @@ use super::plan::AssetSettings;
 use super::verdict::{Refusal, Verdict};
 use servo_model::TaskRef;
 
-/// The delay before a task that its worker returned is offered again, so that a worker which returns
-/// everything does not spin.
+/// The delay before a task that its worker returned is offered again, so that a worker which
+/// returns everything does not spin.
 const RETURNED_DELAY_US: i64 = 1_000_000;
 
 impl Fold<'_> {
@@ -44,7 +44,8 @@ impl Fold<'_> {
         })
     }
 
-    /// The attempt has ended before. The same outcome is a duplicate; another outcome is a conflict.
+    /// The attempt has ended before. The same outcome is a duplicate; another outcome is a
+    /// conflict.
     fn repeated(&self, finished: &Finished, refusal: Refusal) -> Folded {
         let Some(task_row) = self.run.task_row(finished.task) else {
             return Err(refusal);
@@ -178,7 +179,8 @@ impl Fold<'_> {
             .map_index
             .map_or_else(|| planned.clone(), |item| planned.child(item));
         let error = (task.ordinal, format!("{key}: {message}"));
-        // The error of the first task in plan order is kept, so that the order of failures does not matter.
+        // The error of the first task in plan order is kept, so that the order of failures does not
+        // matter.
         if self.run.error.as_ref().is_none_or(|kept| error < *kept) {
             self.run.error = Some(error);
             self.changes.run = true;
@@ -225,16 +227,17 @@ impl Fold<'_> {
             }));
     }
 
-    /// Leaves out mapped tasks, because their parent's partition is complete only when all of them are.
+    /// Leaves out mapped tasks, because their parent's partition is complete only when all of them
+    /// are.
     fn record_partitions(&mut self, task: TaskRef, promoted: bool) {
         if let (Some(attempt_id), None) = (self.task_row(task).attempt_id, task.map_index) {
             self.record_partition(task, attempt_id, promoted);
         }
     }
 
-    /// Records the end of a mapped parent, with its last mapped task or without any. The parent has no
-    /// attempt, so its materialization gets the id of attempt 0 and an empty output; its content are the
-    /// materializations of its mapped tasks.
+    /// Records the end of a mapped parent, with its last mapped task or without any. The parent has
+    /// no attempt, so its materialization gets the id of attempt 0 and an empty output; its content
+    /// are the materializations of its mapped tasks.
     pub(super) fn record_mapped(&mut self, parent: u32) {
         let task = TaskRef::planned(parent);
         let plan = self.plan();
@@ -283,7 +286,7 @@ impl Fold<'_> {
     }
 }
 
-/// What an error says about a retry.
+/// The information of an error about a retry.
 pub(super) struct RetryHint<'a> {
     pub(super) category: ErrorCategory,
     pub(super) error_type: &'a str,

@@ -1,5 +1,5 @@
-//! Applying one event to its run. An event that does not fit the run's state changes nothing and returns
-//! the reason.
+//! Applying one event to its run. An event that does not fit the run's state changes nothing and
+//! returns the reason.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::task_row::TaskRow;
 use super::verdict::{Refusal, Verdict};
 use servo_model::TaskRef;
 
-/// Applies an event that is recorded at `at`. New events, events that other services appended and rebuilds
-/// all use this function, so that they agree.
+/// Applies an event that is recorded at `at`. New events, events that other services appended and
+/// rebuilds all use this function, so that they agree.
 pub fn fold(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> Verdict {
     let mut fold = Fold { run, at, changes };
     let folded = match event {
@@ -197,8 +197,8 @@ impl Fold<'_> {
         Ok(Verdict::Folded)
     }
 
-    /// Ends tasks without an attempt at once. Attempts in flight are asked to stop and keep their slot
-    /// until they have.
+    /// Ends tasks without an attempt at once. Attempts in flight are asked to stop and keep their
+    /// slot until they have.
     pub(super) fn stop(&mut self, by: StoppedBy) {
         self.run.stopped_by = Some(by);
         self.changes.withdrawn = true;
@@ -334,8 +334,8 @@ impl Fold<'_> {
         Ok(())
     }
 
-    /// Looks up the transition of a task in the closed table and records its effects. Returns `false` when
-    /// the table has no transition for the cause.
+    /// Looks up the transition of a task in the closed table and records its effects. Returns
+    /// `false` when the table has no transition for the cause.
     pub(super) fn step(&mut self, task_ref: TaskRef, cause: TaskCause) -> bool {
         let at = self.at;
         let task_row = self.task_row(task_ref);

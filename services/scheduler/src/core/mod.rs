@@ -1,5 +1,5 @@
-//! Decisions about runs, without a clock, SQL or randomness: an event and a run in, the changed rows and
-//! the messages for the dispatcher out.
+//! Decisions about runs, without a clock, SQL or randomness: an event and a run in, the changed
+//! rows and the messages for the dispatcher out.
 
 mod changes;
 mod event;

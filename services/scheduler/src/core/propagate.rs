@@ -8,8 +8,8 @@ use super::run::StoppedBy;
 use servo_model::TaskRef;
 
 impl Fold<'_> {
-    /// Resolves the edges from this task, from the tasks that end because of it, and so on. Uses a list
-    /// instead of recursion, because a chain may have ten thousand tasks.
+    /// Resolves the edges from this task, from the tasks that end because of it, and so on. Uses a
+    /// list instead of recursion, because a chain may have ten thousand tasks.
     pub(super) fn settle(&mut self, first: TaskRef) {
         let mut ended = vec![first];
         while let Some(task_ref) = ended.pop() {

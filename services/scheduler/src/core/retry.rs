@@ -14,8 +14,8 @@ pub enum RetryScope {
 }
 
 /// Returns the ordinals to run again: those of the scope, their upstreams that did not succeed, and
-/// everything downstream of these. The items of a task are not stored, so a mapped task also repeats the
-/// task that provides its items.
+/// everything downstream of these. The items of a task are not stored, so a mapped task also
+/// repeats the task that provides its items.
 pub fn repeated(plan: &Plan, succeeded: impl Fn(u32) -> bool, scope: &RetryScope) -> BTreeSet<u32> {
     let mut again = BTreeSet::new();
     let mut next: Vec<u32> = match scope {

@@ -12,7 +12,7 @@ use super::plan::Plan;
 use super::task_row::TaskRow;
 use servo_model::TaskRef;
 
-/// What triggered a run.
+/// The trigger of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TriggerType {
     Manual,
@@ -38,7 +38,8 @@ impl TriggerType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeader {
     pub run_id: RunId,
-    /// Derived from the shard and position of the run's first event, so that a rebuild gets the same number.
+    /// Derived from the shard and position of the run's first event, so that a rebuild gets the
+    /// same number.
     pub number: i64,
     pub tenant: TenantId,
     pub workspace: WorkspaceId,

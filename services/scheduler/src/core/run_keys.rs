@@ -1,14 +1,14 @@
-//! What a request under a run key leads to, and how the newest generation of a key is found.
+//! The effect of a request under a run key, and how the newest generation of a key is found.
 //!
-//! Generations have no gaps: generation n + 1 begins only after n has ended, and of two concurrent starts
-//! the shard of its run id accepts one. So no counter is needed.
+//! Generations have no gaps: generation n + 1 begins only after n has ended, and of two concurrent
+//! starts the shard of its run id accepts one. So no counter is needed.
 
 use servo_model::states::{Machine, RunState};
 
 /// How many generations one lookup probes.
 const PROBES_MAX: usize = 16;
 
-/// What to do when the key already has a run.
+/// The action when the key already has a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyPolicy {
     ReturnExisting,
@@ -43,9 +43,9 @@ pub fn decide(policy: KeyPolicy, newest: RunState, same: bool) -> Decision {
     }
 }
 
-/// The generations to probe next, where `known` exists and `missing` does not; empty once they are adjacent.
-/// Steps grow until a generation is missing and shrink afterwards, so a thousand generations take few
-/// lookups.
+/// The generations to probe next, where `known` exists and `missing` does not; empty once they are
+/// adjacent. Steps grow until a generation is missing and shrink afterwards, so a thousand
+/// generations take few lookups.
 pub fn probes(known: u32, missing: Option<u32>) -> Vec<u32> {
     let Some(missing) = missing else {
         return (1..=PROBES_MAX as u32)

@@ -54,7 +54,7 @@ impl RunLimits {
     }
 }
 
-/// What a tenant uses of its limits.
+/// The usage of a tenant's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InUse {
     /// Runs that started and have not ended.
@@ -65,7 +65,7 @@ pub struct InUse {
     pub today: u32,
 }
 
-/// What happens to a new run.
+/// The decision about a new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartDecision {
     Start,

@@ -54,8 +54,9 @@ impl TaskRow {
         }
     }
 
-    /// The number of the next attempt. Each start of Postgres since the task became ready skips one number,
-    /// because it may have erased a claim whose worker already runs. `starts` are the known starts.
+    /// The number of the next attempt. Each start of Postgres since the task became ready skips one
+    /// number, because it may have erased a claim whose worker already runs. `starts` are the known
+    /// starts.
     pub fn next_attempt(&self, starts: &[Time]) -> u32 {
         let since = starts
             .iter()
@@ -66,7 +67,8 @@ impl TaskRow {
             .saturating_add(u32::try_from(since).unwrap_or(u32::MAX))
     }
 
-    /// What the end of the task means for its downstream tasks; `None` before it has ended.
+    /// How the end of the task resolves the edges to its downstream tasks; `None` before it has
+    /// ended.
     pub const fn resolution(&self) -> Option<EdgeResolution> {
         EdgeResolution::of(self.state, self.reason)
     }

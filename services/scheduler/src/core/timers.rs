@@ -59,8 +59,8 @@ pub fn due_of(
     }
 }
 
-/// The time from which an attempt may be ended by force: after two missed heartbeats, or after half of the
-/// heartbeat timeout if that is shorter.
+/// The time from which an attempt may be ended by force: after two missed heartbeats, or after half
+/// of the heartbeat timeout if that is shorter.
 pub fn force_from(task_row: &TaskRow, settings: &AssetSettings, last_beat: Option<Time>) -> Time {
     let beats = i64::try_from(2 * HEARTBEAT_INTERVAL.as_micros()).unwrap_or(i64::MAX);
     let last_sign = [last_beat, task_row.started_at, task_row.claimed_at]

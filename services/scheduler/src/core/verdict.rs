@@ -8,7 +8,8 @@ pub enum Verdict {
     Folded,
     /// The same event was folded before.
     Duplicate,
-    /// The run was cancelled first: the task is CANCELLED, and the result is stored but not promoted.
+    /// The run was cancelled first: the task is CANCELLED, and the result is stored but not
+    /// promoted.
     Late,
     /// It changes nothing.
     Refused(Refusal),

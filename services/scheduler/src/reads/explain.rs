@@ -1,4 +1,4 @@
-//! Why tasks are not running, as far as the rows tell.
+//! Why tasks are not running, according to the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

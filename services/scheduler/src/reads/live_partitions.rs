@@ -1,4 +1,5 @@
-//! The partitions that attempts write now: those of the workspace's tasks with an attempt in flight.
+//! The partitions that attempts write now: those of the workspace's tasks with an attempt in
+//! flight.
 
 use std::collections::{BTreeMap, HashSet};
 

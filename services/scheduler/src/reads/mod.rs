@@ -1,4 +1,4 @@
-//! The read side: what the API shows, from the rows and from the ledger. It never touches a lane.
+//! The read side: answers from the rows and the ledger. It never touches a lane.
 
 pub(crate) mod check_filter;
 pub(crate) mod errors;
@@ -27,7 +27,7 @@ use servo_store::Store;
 
 use crate::plans::Plans;
 
-/// What reads need. Cheap to clone.
+/// The dependencies of reads. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Reads {
     pub(crate) store: Store,

@@ -47,8 +47,8 @@ impl Replay {
         }
     }
 
-    /// Folds the next event. Returns `None` for events before the request and for events that the fold
-    /// does not use.
+    /// Folds the next event. Returns `None` for events before the request and for events that the
+    /// fold does not use.
     pub(crate) fn fold(&mut self, event: &Event) -> Result<Option<ReplayStep>, String> {
         let Ok((body, trace)) = wire::body_of(&event.payload) else {
             return Ok(None);

@@ -58,7 +58,8 @@ impl RunFilter {
         self.0.is_empty()
     }
 
-    /// The only state that can match, if the filter names one; the store then leaves out the others.
+    /// The only state that can match, if the filter names one; the store then leaves out the
+    /// others.
     pub(crate) fn states(&self) -> Option<Vec<i16>> {
         self.0
             .iter()

@@ -1,4 +1,5 @@
-//! CancelRun: cancels a run; tasks without an attempt end at once, the others when their worker stops.
+//! CancelRun: cancels a run; tasks without an attempt end at once, the others when their worker
+//! stops.
 
 use servo_mesh::{Caller, Error};
 use servo_proto::v1 as pb;

@@ -1,4 +1,5 @@
-//! Explain: why tasks are not running. The rows explain most tasks; the dispatcher explains ready ones.
+//! Explain: why tasks are not running. The rows explain most tasks; the dispatcher explains ready
+//! ones.
 
 use servo_mesh::{Error, Reason};
 use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;

@@ -1,5 +1,5 @@
-//! GetPartitionSummary: the planner summarizes the partitions of an asset; the scheduler adds those with an
-//! attempt in flight.
+//! GetPartitionSummary: the planner summarizes the partitions of an asset; the scheduler adds those
+//! with an attempt in flight.
 
 use servo_mesh::Error;
 use servo_proto::v1 as pb;

@@ -1,4 +1,5 @@
-//! HearRun (internal): notifies another scheduler instance whenever this one folds an event of the run.
+//! HearRun (internal): notifies another scheduler instance whenever this one folds an event of the
+//! run.
 
 use std::pin::Pin;
 

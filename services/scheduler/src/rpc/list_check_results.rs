@@ -79,7 +79,8 @@ async fn to_proto(
             (row.ordinal, row.item),
         )
         .await?;
-    // A task that only checks reads the version of another attempt, and the result does not name it.
+    // A task that only checks reads the version of another attempt, and the result does not name
+    // it.
     let checks_own_version = task
         .as_ref()
         .is_none_or(|task| task.operation() != Operation::Check);

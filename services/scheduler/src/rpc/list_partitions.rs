@@ -1,5 +1,5 @@
-//! ListPartitions: the partitions of an asset. The planner knows which partitions exist and whether they
-//! are stale; the scheduler adds the facts of its rows.
+//! ListPartitions: the partitions of an asset. The planner knows which partitions exist and whether
+//! they are stale; the scheduler adds the facts of its rows.
 
 use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
@@ -85,7 +85,8 @@ pub(super) fn asset_not_found(status: Status) -> Status {
     }
 }
 
-/// Reads a page of partition keys with their staleness. A key that the filter names is looked up alone.
+/// Reads a page of partition keys with their staleness. A key that the filter names is looked up
+/// alone.
 async fn expand(
     scheduler: &Scheduler,
     request: &pb::ListPartitionsRequest,

@@ -18,8 +18,8 @@ use crate::wire;
 /// How many rows a page examines when its filter excludes most of them.
 const EXAMINED_MAX: usize = 2_000;
 
-/// The size of a page, unless a single run is larger. With the rest of the response it stays below the
-/// message limit.
+/// The size of a page, unless a single run is larger. With the rest of the response it stays below
+/// the message limit.
 const PAGE_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 pub(super) async fn list_runs(

@@ -1,4 +1,5 @@
-//! ListStalePartitions: the planner finds stale partitions; the scheduler adds the facts of its rows.
+//! ListStalePartitions: the planner finds stale partitions; the scheduler adds the facts of its
+//! rows.
 
 use servo_proto::v1 as pb;
 use tonic::Status;

@@ -1,4 +1,5 @@
-//! Claims and queue reports of dispatchers: checked against the run, and appended only if they count.
+//! Claims and queue reports of dispatchers: checked against the run, and appended only if they
+//! count.
 
 use servo_model::DispatchId;
 use servo_model::idempotency::IdempotencyKey;
@@ -85,7 +86,8 @@ impl Lane {
             tenant: run.header.tenant.to_string(),
             run_id: enqueued.run_id,
             event_id: enqueued.event_id,
-            // The fold refuses the report of any attempt but the active one, so its number is right.
+            // The fold refuses the report of any attempt but the active one, so its number is
+            // right.
             idempotency_key: IdempotencyKey::dispatch_enqueued(
                 &enqueued.run_id,
                 &key,

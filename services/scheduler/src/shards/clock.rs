@@ -5,7 +5,8 @@ use std::time::Instant;
 use servo_store::Timestamp;
 
 /// A fold needs the time before the statement that records it, so the last known database time is
-/// advanced by the local monotonic clock. The statement refuses a time that is off by more than a second.
+/// advanced by the local monotonic clock. The statement refuses a time that is off by more than a
+/// second.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DatabaseClock {
     known: i64,

@@ -58,9 +58,9 @@ pub(crate) struct Enqueued {
     pub entry: pb::DispatchEnqueued,
 }
 
-/// A run to begin. RunRequested and PlanCreated are appended together when the plan is given; otherwise
-/// the plan follows later. If the run exists with another request, only the request is appended, as a
-/// conflict.
+/// A run to begin. RunRequested and PlanCreated are appended together when the plan is given;
+/// otherwise the plan follows later. If the run exists with another request, only the request is
+/// appended, as a conflict.
 #[derive(Debug)]
 pub(crate) struct NewRun {
     pub tenant: String,
@@ -222,8 +222,8 @@ impl From<Refusal> for CommandOutcome {
     }
 }
 
-/// Why a submission was not stored. It may be repeated, because event ids and idempotency keys identify
-/// its events.
+/// Why a submission was not stored. It may be repeated, because event ids and idempotency keys
+/// identify its events.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SubmitError {
     #[error("this instance does not hold the run's shard")]

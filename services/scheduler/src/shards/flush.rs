@@ -1,9 +1,10 @@
 //! One flush: load, fold, store, publish, reply.
 //!
-//! [`Lane::flush`] repeats [`Lane::try_flush`] until it succeeds, the error is permanent or its time is
-//! over. A failed flush may have changed runs in memory that were not stored; [`Lane::recover`] evicts or
-//! reloads them before the next try. When the store refuses a flush of several submissions because of its
-//! content, each submission is flushed alone, so that only the faulty one fails.
+//! [`Lane::flush`] repeats [`Lane::try_flush`] until it succeeds, the error is permanent or its
+//! time is over. A failed flush may have changed runs in memory that were not stored;
+//! [`Lane::recover`] evicts or reloads them before the next try. When the store refuses a flush of
+//! several submissions because of its content, each submission is flushed alone, so that only the
+//! faulty one fails.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -34,8 +35,8 @@ use crate::wire;
 
 /// How long a flush is retried before its callers get an error.
 const RETRY_FOR: Duration = Duration::from_secs(5);
-/// How long submissions are flushed one by one. When each of them is slow, the last ones get an error
-/// instead of waiting without end.
+/// How long submissions are flushed one by one. When each of them is slow, the last ones get an
+/// error instead of waiting without end.
 const SPLIT_FOR: Duration = Duration::from_secs(10);
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
@@ -60,7 +61,7 @@ pub(super) struct PendingFlush {
     /// The materializations that commands resolve.
     pub(super) resolvable: HashMap<AttemptId, Resolvable>,
     pub(super) resolutions: Vec<Resolution>,
-    /// What tenants with limits use; a lock keeps the counts valid until the flush is stored.
+    /// The usage of tenants with limits; a lock keeps the counts valid until the flush is stored.
     pub(super) in_use: HashMap<TenantId, InUse>,
 }
 
@@ -342,8 +343,8 @@ impl Lane {
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
             return applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)));
         }
-        // The claim of a pushed attempt is committed synchronously, because its queue entry must not
-        // outlive it.
+        // The claim of a pushed attempt is committed synchronously, because its queue entry must
+        // not outlive it.
         pending.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != pb::DispatchMode::Push);
         pending.events.push(stored);
         pending.marks.insert(shard, mark + 1);
@@ -354,8 +355,8 @@ impl Lane {
     /// [`store::fold`](crate::store::fold)). `lock` is the transaction that locked the limits of
     /// tenants whose runs start; the statement then runs inside it.
     ///
-    /// The statement begins with the fence: it fails as a whole when a lease was lost, or when a shard
-    /// contains events that this lane has not folded.
+    /// The statement begins with the fence: it fails as a whole when a lease was lost, or when a
+    /// shard contains events that this lane has not folded.
     pub(super) async fn store(
         &mut self,
         pending: &PendingFlush,
@@ -477,8 +478,8 @@ impl Lane {
             .collect()
     }
 
-    /// Publishes a stored flush: notifies dispatchers and watchers, arms timers, requests plans, and
-    /// evicts ended runs.
+    /// Publishes a stored flush: notifies dispatchers and watchers, arms timers, requests plans,
+    /// and evicts ended runs.
     pub(super) fn publish(&mut self, pending: PendingFlush) {
         self.run_watchers.notify(pending.changes.keys());
         for waiting in pending.unplanned {

@@ -12,7 +12,7 @@ use super::lane::Lane;
 use crate::store::partitions::{self, WrittenPartition};
 
 impl Lane {
-    /// Returns the events with quarantined outputs of which every partition has a promoted version.
+    /// Returns the events with quarantined outputs whose partitions all have a promoted version.
     ///
     /// Runs one statement, or none when nothing is quarantined. The runs of the submissions are in
     /// memory.

@@ -1,7 +1,7 @@
 //! Splitting the content for a dispatcher into messages of bounded size.
 
-/// How many entries one message contains. A receiver refuses a message that is too large, and a retry
-/// would send the same one again.
+/// How many entries one message contains. A receiver refuses a message that is too large, and a
+/// retry would send the same one again.
 pub(super) const ENTRIES_PER_MESSAGE_MAX: usize = 256;
 
 /// Fills messages one after the other.

@@ -252,8 +252,8 @@ pub(super) fn new_run_row(
     }
 }
 
-/// A run that waits for capacity records its plan in RunRequested, so that it later runs the plan that
-/// the caller was shown.
+/// A run that waits for capacity records its plan in RunRequested, so that it later runs the plan
+/// that the caller was shown.
 fn with_plan(new: &NewRun, waits: bool) -> Cow<'_, pb::RunRequested> {
     match new.plan.as_ref().filter(|_| waits) {
         None => Cow::Borrowed(&new.requested),
@@ -265,7 +265,7 @@ fn with_plan(new: &NewRun, waits: bool) -> Cow<'_, pb::RunRequested> {
     }
 }
 
-/// What the planner needs to plan a run; `None` for a run that has a plan or has ended.
+/// The fields that the planner needs; `None` for a run that has a plan or has ended.
 pub(super) fn unplanned_run(run: &Run, requested: &pb::RunRequested) -> Option<UnplannedRun> {
     if run.plan.is_some() || run.ended_at.is_some() {
         return None;

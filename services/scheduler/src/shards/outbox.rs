@@ -1,4 +1,5 @@
-//! The bus messages of a flush: at most one per run, and none when nothing changed that consumers follow.
+//! The bus messages of a flush: at most one per run, and none when nothing changed that consumers
+//! follow.
 
 use prost::Message as _;
 use servo_model::states::{MaterializationState, TaskState};

@@ -1,5 +1,5 @@
-//! The renewed leases, shared directly because a lane that is busy with a long flush reads the message
-//! about a renewal late.
+//! The renewed leases, shared directly because a lane that is busy with a long flush reads the
+//! message about a renewal late.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,5 +1,6 @@
-//! Decisions about quarantined materializations. The run that wrote a materialization has usually ended
-//! long ago, so the decision is checked against the materialization's row, not against the run.
+//! Decisions about quarantined materializations. The run that wrote a materialization has usually
+//! ended long ago, so the decision is checked against the materialization's row, not against the
+//! run.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Who watches which run. A notification only says that it is time to look.
+//! The watchers of runs. A notification has no content: the watcher reads the run itself.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

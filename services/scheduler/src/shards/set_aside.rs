@@ -1,5 +1,5 @@
-//! Runs that are set aside because one of their events cannot be folded. They keep their state and an
-//! operator sees the reason, while their shard continues.
+//! Runs that are set aside because one of their events cannot be folded. They keep their state and
+//! an operator sees the reason, while their shard continues.
 
 use servo_model::RunId;
 use servo_store::{Event, StoreError};
@@ -56,8 +56,8 @@ impl Lane {
         }
     }
 
-    /// Evicts the run and withdraws its tasks from the dispatcher. Its attempts count as ended, because
-    /// their outcomes will not be folded.
+    /// Evicts the run and withdraws its tasks from the dispatcher. Its attempts count as ended,
+    /// because their outcomes will not be folded.
     fn stop_tracking(&mut self, shard: i16, run_id: RunId) {
         let Some(held) = self.shards.get_mut(&shard) else {
             return;

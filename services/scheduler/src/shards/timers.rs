@@ -149,8 +149,8 @@ impl Lane {
         self.flush(submissions).await;
     }
 
-    /// Checks the heartbeat timers against the stored heartbeats and the health of the callback service.
-    /// Without that evidence no attempt is declared lost; its timer is armed again.
+    /// Checks the heartbeat timers against the stored heartbeats and the health of the callback
+    /// service. Without that evidence no attempt is declared lost; its timer is armed again.
     async fn confirm_silence(&mut self, due_timers: Vec<DueTimer>, now: Time) -> Vec<DueTimer> {
         let (silent, mut others): (Vec<_>, Vec<_>) = due_timers
             .into_iter()
@@ -178,8 +178,8 @@ impl Lane {
         others
     }
 
-    /// Returns since when the callback service is healthy and the last heartbeats; `None` while it is
-    /// not healthy.
+    /// Returns since when the callback service is healthy and the last heartbeats; `None` while it
+    /// is not healthy.
     async fn heartbeat_evidence(
         &self,
         silent: &[DueTimer],

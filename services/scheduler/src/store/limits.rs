@@ -19,7 +19,8 @@ pub(crate) async fn lock(tx: &mut LoopTx, tenants: &[&str]) -> Result<(), StoreE
     Ok(())
 }
 
-/// Counts what the tenants use, up to the daily limit of each. Returns the time of the count as well.
+/// Counts what the tenants use, up to the daily limit of each. Returns the time of the count as
+/// well.
 pub(crate) async fn count_in_use(
     tx: &mut LoopTx,
     daily_limits: &BTreeMap<TenantId, i64>,
@@ -62,7 +63,7 @@ pub(crate) async fn list_startable(
         .collect())
 }
 
-/// What a tenant uses of its limits on runs.
+/// The usage of a tenant's limits on runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TenantRuns {
     pub in_use: InUse,

@@ -82,7 +82,7 @@ pub(crate) struct WrittenPartition {
     pub partition_key: String,
 }
 
-/// Lists the events of which one partition has no promoted materialization.
+/// Lists the events with a partition that has no promoted materialization.
 pub(crate) async fn list_events_without_version(
     loops: &LoopStore,
     written: &[WrittenPartition],

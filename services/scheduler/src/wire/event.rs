@@ -101,8 +101,8 @@ pub(crate) fn from_body(body: &Body, plan: Option<&Arc<Plan>>) -> Result<Event, 
     })
 }
 
-/// Converts any recorded outcome. The callback refuses values that are out of bounds; values that older
-/// versions recorded are brought within bounds here.
+/// Converts any recorded outcome. The callback refuses values that are out of bounds; values that
+/// older versions recorded are brought within bounds here.
 fn from_finished(finished: &pb::TaskFinished) -> Result<Finished, BadEvent> {
     let error = finished.error.clone().unwrap_or_default();
     Ok(Finished {

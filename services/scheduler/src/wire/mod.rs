@@ -1,5 +1,5 @@
-//! Conversions between `servo.v1` messages and core types. Messages are validated here, so that core
-//! values are always valid.
+//! Conversions between `servo.v1` messages and core types. Messages are validated here, so that
+//! core values are always valid.
 
 mod event;
 mod event_record;

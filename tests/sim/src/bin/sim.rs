@@ -1,4 +1,4 @@
-//! Plays seeds: all of them, one with its story, or many with a bug that they must find.
+//! Runs seeds: many of them, one with its trace, or many with a planted bug that they must find.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,23 +12,23 @@ use servo_sim::{Bug, Stats, run_seed};
 
 /// A bug must be found within this many seeds.
 const SEEDS_PER_BUG: u64 = 1_000;
-/// Of so many seeds one is played twice, to see that it is the same world.
-const TWICE_EVERY: u64 = 100;
-/// So many orders are tried of one run's events.
+/// One of this many seeds runs twice, to check that a seed is deterministic.
+const REPEAT_EVERY: u64 = 100;
+/// How many orders of one run's events are folded.
 const ORDERS_PER_RUN: u64 = 20;
 
 #[derive(Parser)]
 struct Args {
-    /// How many seeds are played.
+    /// How many seeds to run.
     #[arg(long, default_value_t = 10_000)]
     seeds: u64,
-    /// How many random orders of runs' events, with repeats, are folded beside them.
+    /// How many random orders of runs' events, with repeats, to fold.
     #[arg(long, default_value_t = 1_000_000)]
     permutations: u64,
-    /// Play this one alone and tell its story.
+    /// Run only this seed and print its trace.
     #[arg(long)]
     seed: Option<u64>,
-    /// Plant the bug of this number and look for it.
+    /// Plant the bug with this number and search for it.
     #[arg(long, default_value_t = 0)]
     bug: usize,
 }
@@ -52,13 +52,13 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        (None, bug) => hunt(bug),
+        (None, bug) => find_bug(bug),
     }
 }
 
 fn replay(seed: u64, bug: Bug) -> ExitCode {
     let outcome = run_seed(seed, bug, true);
-    outcome.story.iter().for_each(|line| println!("{line}"));
+    outcome.trace.iter().for_each(|line| println!("{line}"));
     println!(
         "seed {seed}: {} events, trace {:016x}",
         outcome.stats.events, outcome.hash
@@ -72,7 +72,7 @@ fn replay(seed: u64, bug: Bug) -> ExitCode {
     }
 }
 
-/// INV-1 and INV-2 of the fold alone. Answers the counts for the last line.
+/// Checks INV-1 and INV-2 of the fold. Returns the counts for the last line.
 fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
     let begun = Instant::now();
     let pairs = conflicting_pairs()?;
@@ -110,7 +110,7 @@ fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
     )
 }
 
-/// Without a bug: every seed must hold. The last line is JSON.
+/// Without a bug, every seed must succeed. The last line of the output is JSON.
 fn play(seeds: u64, mut counts: Value) -> ExitCode {
     let begun = Instant::now();
     let (total, failed) = on_all_cores(seeds, Bug::None, false);
@@ -127,11 +127,11 @@ fn play(seeds: u64, mut counts: Value) -> ExitCode {
     );
     let rare = total.rare(seeds);
     if !rare.is_empty() {
-        println!("too rare: {rare:?} strike in less than {FAULT_PERCENT} % of the seeds");
+        println!("too rare: {rare:?} occur in less than {FAULT_PERCENT} % of the seeds");
     }
     let missing = total.missing();
     if !missing.is_empty() {
-        println!("no seed showed these reasons: {}", missing.join(", "));
+        println!("no seed produced these reasons: {}", missing.join(", "));
     }
     for (seed, violation) in &failed {
         println!("seed {seed}: {violation}\n  replay: make sim SEED={seed}");
@@ -162,8 +162,8 @@ fn play(seeds: u64, mut counts: Value) -> ExitCode {
     }
 }
 
-/// With a bug: some seed must not hold.
-fn hunt(bug: Bug) -> ExitCode {
+/// With a bug, some seed must fail.
+fn find_bug(bug: Bug) -> ExitCode {
     let (_, found) = on_all_cores(SEEDS_PER_BUG, bug, true);
     match found.first() {
         Some((seed, violation)) => {
@@ -189,10 +189,10 @@ fn on_all_cores(seeds: u64, bug: Bug, first_only: bool) -> (Stats, Vec<(u64, Str
             let outcome = run_seed(seed, bug, false);
             total.add(&outcome.stats);
             let another =
-                seed % TWICE_EVERY == 0 && run_seed(seed, bug, false).hash != outcome.hash;
-            let another = another.then(|| "played twice, it was another world".to_owned());
-            let tame = outcome.stats.too_tame().filter(|_| bug == Bug::None);
-            if let Some(violation) = outcome.violation.or(another).or(tame) {
+                seed % REPEAT_EVERY == 0 && run_seed(seed, bug, false).hash != outcome.hash;
+            let another = another.then(|| "a second run of the seed gave another trace".to_owned());
+            let too_calm = outcome.stats.too_calm().filter(|_| bug == Bug::None);
+            if let Some(violation) = outcome.violation.or(another).or(too_calm) {
                 stop.store(first_only, Ordering::Relaxed);
                 failed.push((seed, violation));
             }

@@ -1,4 +1,4 @@
-//! Entries of the failure catalogue and invariants that a run's own fold answers for, by their numbers.
+//! Entries of the failure catalogue and invariants that the fold of a run guarantees.
 
 use servo_model::TaskRef;
 use servo_model::retry::ErrorCategory;
@@ -13,7 +13,7 @@ fn one() -> World {
     World::begun(plan(&[&[]]))
 }
 
-/// A task that was claimed and started.
+/// A run whose task was claimed and started.
 fn running() -> World {
     let mut world = one();
     world.claim(p(0));
@@ -26,7 +26,7 @@ fn task_row(world: &World, task_ref: TaskRef) -> &TaskRow {
 }
 
 #[test]
-fn f02_a_dead_attempt_is_ended_once_however_many_say_so() {
+fn f02_a_dead_attempt_ends_once_for_repeated_timers() {
     let mut world = running();
     let dead = world.active(p(0));
     let verdict = Event::Timer {
@@ -48,7 +48,7 @@ fn f02_a_dead_attempt_is_ended_once_however_many_say_so() {
 }
 
 #[test]
-fn f03_whoever_holds_a_slot_has_a_time_by_which_it_is_missed() {
+fn f03_every_attempt_in_flight_has_a_due_time() {
     let mut world = one();
     let due = |world: &World| due_of(task_row(world, p(0)), world.plan.settings(0), None);
     world.claim(p(0));
@@ -61,18 +61,18 @@ fn f03_whoever_holds_a_slot_has_a_time_by_which_it_is_missed() {
     });
     assert!(
         task_row(&world, p(0)).cancelling && due(&world).is_some(),
-        "also while it is being stopped"
+        "also while it is being cancelled"
     );
     world.timer(p(0), TimerKind::Heartbeat);
     assert_eq!(
         (world.state(p(0)), due(&world)),
         (TaskState::Cancelled, None)
     );
-    assert_eq!(world.changes.ended.len(), 1, "the slot is given back");
+    assert_eq!(world.changes.ended.len(), 1, "the slot is released");
 }
 
 #[test]
-fn f05_beats_do_not_keep_what_hangs_alive() {
+fn f05_heartbeats_do_not_extend_the_execution_timeout() {
     let world = running();
     let settings = world.plan.settings(0);
     let started = task_row(&world, p(0)).started_at.unwrap();
@@ -82,7 +82,7 @@ fn f05_beats_do_not_keep_what_hangs_alive() {
 }
 
 #[test]
-fn f07_a_start_outlives_the_deadline_of_its_delivery() {
+fn f07_a_started_attempt_outlives_its_dispatch_deadline() {
     let mut world = running();
     let settings = world.plan.settings(0);
     let beaten = world.now + 45 * 60 * 1_000_000;
@@ -98,13 +98,13 @@ fn f07_a_start_outlives_the_deadline_of_its_delivery() {
 }
 
 #[test]
-fn f08_inv_8_who_was_given_up_changes_nothing_when_it_comes_back() {
+fn f08_inv_8_events_of_a_lost_attempt_change_nothing() {
     let mut world = running();
     let paused = world.active(p(0));
     world.timer(p(0), TimerKind::Heartbeat);
     world.timer(p(0), TimerKind::Retry);
     world.claim(p(0));
-    let said = [
+    let events = [
         Event::Started {
             task: p(0),
             attempt_id: paused,
@@ -124,34 +124,35 @@ fn f08_inv_8_who_was_given_up_changes_nothing_when_it_comes_back() {
         },
     ];
     let before = task_row(&world, p(0)).clone();
-    for event in &said {
+    for event in &events {
         assert_eq!(world.fold(event), STALE, "{event:?}");
     }
     assert_eq!(*task_row(&world, p(0)), before);
     world.finish(p(0), Outcome::Succeeded);
-    said.iter()
+    events
+        .iter()
         .for_each(|event| assert_eq!(world.fold(event), STALE, "{event:?}"));
     assert_eq!(world.run.state, RunState::Succeeded);
 }
 
 #[test]
-fn f12_what_contradicts_the_state_of_a_task_is_refused() {
+fn f12_events_that_contradict_the_task_state_are_refused() {
     let mut world = World::begun(plan(&[&[], &[0]]));
     let early = claimed(&world.plan.clone(), p(1), 1);
     assert_eq!(world.fold(&early), Verdict::Refused(Refusal::NotReady(1)));
     let behind = claimed(&world.plan.clone(), p(0), 0);
     assert_eq!(world.fold(&behind), Verdict::Refused(Refusal::NotReady(0)));
     let unknown = attempt_id(&world.plan.clone(), p(0), 1);
-    let nobodys = finished(p(0), unknown, Outcome::Succeeded);
+    let unknown_attempt = finished(p(0), unknown, Outcome::Succeeded);
     assert_eq!(
-        world.fold(&nobodys),
+        world.fold(&unknown_attempt),
         Verdict::Refused(Refusal::AttemptUnknown)
     );
     assert_eq!(world.states(), [TaskState::Ready, TaskState::Blocked]);
 }
 
 #[test]
-fn f13_an_outcome_counts_without_the_start_that_was_lost() {
+fn f13_an_outcome_counts_although_its_start_was_lost() {
     let mut world = one();
     world.claim(p(0));
     assert_eq!(world.finish(p(0), Outcome::Succeeded), Verdict::Folded);
@@ -161,7 +162,7 @@ fn f13_an_outcome_counts_without_the_start_that_was_lost() {
 }
 
 #[test]
-fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
+fn f17_a_cancel_works_in_every_task_state() {
     let to = |steps: &[fn(&mut World)]| {
         let mut world = World::begun(plan(&[&[], &[0]]));
         steps.iter().for_each(|step| step(&mut world));
@@ -172,7 +173,7 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
         assert_eq!(
             world.state(p(1)),
             TaskState::Cancelled,
-            "what waits ends at once"
+            "a waiting task ends at once"
         );
         world
     };
@@ -205,7 +206,11 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
         (&[claim, start], TimerKind::Heartbeat),
     ] {
         let mut world = to(has);
-        assert_eq!(world.changes.cancelled, [p(0)], "its worker is told");
+        assert_eq!(
+            world.changes.cancelled,
+            [p(0)],
+            "its worker is asked to stop"
+        );
         if silent == TimerKind::DispatchAck {
             assert_eq!(
                 world.start(p(0), 9),
@@ -215,7 +220,7 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
         assert_eq!(
             world.timer(p(0), silent),
             Verdict::Folded,
-            "and missed when it does not answer"
+            "and it expires when its worker does not answer"
         );
         assert_eq!(
             (world.state(p(0)), world.run.state),
@@ -225,8 +230,8 @@ fn f17_a_cancel_lands_in_whatever_state_it_finds_the_task() {
 }
 
 #[test]
-fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
-    let story = || {
+fn inv_3_equal_events_give_equal_decisions_and_ids() {
+    let play = || {
         let mut world = World::begun(plan(&[&[], &[0], &[0], &[1, 2]]));
         world.run_down(|task_ref| {
             if task_ref == p(1) {
@@ -239,8 +244,8 @@ fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
         world.claim(p(1));
         world
     };
-    let (first, second) = (story(), story());
-    let told = |world: &World| {
+    let (first, second) = (play(), play());
+    let decisions = |world: &World| {
         let ids: Vec<_> = world
             .run
             .task_rows()
@@ -253,16 +258,16 @@ fn inv_3_the_same_events_lead_to_the_same_decisions_with_the_same_ids() {
             world.changes.ended.clone(),
         )
     };
-    assert_eq!(told(&first), told(&second));
+    assert_eq!(decisions(&first), decisions(&second));
     assert_eq!(
         first.active(p(1)),
         attempt_id(&first.plan, p(1), 2),
-        "derived, not drawn"
+        "attempt ids are derived"
     );
 }
 
 #[test]
-fn inv_5_whatever_has_not_ended_has_somebody_to_move_it() {
+fn inv_5_every_open_task_has_an_owner() {
     let owned = |world: &World| {
         for (task_ref, task_row) in world.run.task_rows() {
             let due = due_of(task_row, world.plan.settings(task_ref.ordinal), None).is_some();
@@ -277,7 +282,7 @@ fn inv_5_whatever_has_not_ended_has_somebody_to_move_it() {
             };
             assert!(
                 owned,
-                "{task_ref:?} is {:?} and nobody moves it",
+                "{task_ref:?} is {:?} and has no owner",
                 task_row.state
             );
         }
@@ -301,7 +306,7 @@ fn inv_5_whatever_has_not_ended_has_somebody_to_move_it() {
 }
 
 #[test]
-fn inv_10_ends_go_downstream_as_the_table_says() {
+fn inv_10_ends_propagate_downstream() {
     let ends = |outcome: Outcome| {
         let mut world = World::begun(plan(&[&[], &[0], &[1]]));
         world.claim(p(0));

@@ -8,7 +8,7 @@ use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 use super::world::{World, any_plan, claimed, failed, finished, p, plan, quarantined, requested};
 use crate::core::{Changes, Event, Outcome, Run, Time, TimerKind, Verdict, fold};
 
-/// Everything of a run but the times of what followed from other tasks' events.
+/// A run without the times that depend on other tasks' events.
 type Shape = (
     RunState,
     TransitionReason,
@@ -32,7 +32,7 @@ fn refold(events: &[(Event, Time)]) -> Run {
     run
 }
 
-/// Plays a run to its end by dice and answers every event that was folded.
+/// Plays a random run to its end and returns every folded event.
 fn play(plan: &std::sync::Arc<crate::core::Plan>, dice: &[u8]) -> Vec<(Event, Time)> {
     let mut world = World {
         run: requested(),
@@ -109,7 +109,8 @@ fn task_of(event: &Event) -> Option<TaskRef> {
     }
 }
 
-/// Whether two neighbours may change places: they are about different tasks, and neither made the other possible.
+/// Whether two adjacent events may be swapped: they concern different tasks, and neither enabled
+/// the other.
 fn swaps(first: &Event, second: &Event, plan: &crate::core::Plan) -> bool {
     let (Some(a), Some(b)) = (task_of(first), task_of(second)) else {
         return false;
@@ -162,7 +163,7 @@ proptest! {
         for (from, to) in repeats {
             let from = from.index(events.len());
             let copy = events[from].clone();
-            // Anywhere after the first time.
+            // Anywhere after the first occurrence.
             let first = other.iter().position(|(_, at)| *at == copy.1).unwrap();
             let place = first + 1 + to.index(other.len() - first);
             other.insert(place.min(other.len()), copy);
@@ -171,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn inv_6_and_10_nothing_starts_before_its_upstreams_succeeded_and_everything_ends(
+    fn inv_6_and_10_tasks_start_after_their_upstreams_and_runs_end(
         plan in any_plan(9),
         dice in prop::collection::vec(any::<u8>(), 48),
     ) {
@@ -200,7 +201,7 @@ proptest! {
     }
 }
 
-/// Of each pair that conflicts the first position wins, and the later changes nothing.
+/// Of two conflicting events the first wins and the second changes nothing.
 #[test]
 fn of_conflicting_events_the_first_wins() {
     let plan = plan(&[&[]]);

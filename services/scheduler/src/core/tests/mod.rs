@@ -1,4 +1,4 @@
-//! The fold against its promises.
+//! Tests of the fold.
 
 mod catalogue;
 mod invariance;

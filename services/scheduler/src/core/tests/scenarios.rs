@@ -1,4 +1,4 @@
-//! Stories of single runs.
+//! Scenarios of single runs.
 
 use servo_model::TaskRef;
 use servo_model::retry::ErrorCategory;
@@ -37,7 +37,7 @@ fn a_diamond_runs_in_order_to_its_end() {
 }
 
 #[test]
-fn a_failure_skips_what_waits_for_it_and_the_rest_goes_on() {
+fn a_failure_skips_downstream_tasks_and_the_rest_continues() {
     let mut world = diamond();
     world.run_down(|task_ref| {
         if task_ref == p(1) {
@@ -106,7 +106,7 @@ fn the_type_of_an_error_outweighs_its_category() {
 }
 
 #[test]
-fn nobody_picking_a_task_up_is_no_failure() {
+fn an_attempt_that_no_worker_starts_is_not_a_failure() {
     let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     let lost = world.active(p(0));
@@ -117,7 +117,7 @@ fn nobody_picking_a_task_up_is_no_failure() {
         (TaskState::Ready, 1, 0)
     );
     world.claim(p(0));
-    // INV-8: what the first attempt says now changes nothing.
+    // INV-8: events of the first attempt change nothing.
     assert_eq!(
         world.fold(&finished(p(0), lost, Outcome::Succeeded)),
         Verdict::Refused(Refusal::StaleAttempt)
@@ -138,7 +138,7 @@ fn f06_the_first_session_to_start_wins() {
 }
 
 #[test]
-fn f01_a_verdict_after_the_finish_changes_nothing() {
+fn f01_a_timer_after_the_finish_changes_nothing() {
     for kind in [
         TimerKind::Heartbeat,
         TimerKind::Execution,
@@ -158,7 +158,7 @@ fn f01_a_verdict_after_the_finish_changes_nothing() {
 }
 
 #[test]
-fn a_start_makes_the_ack_verdict_void() {
+fn a_start_cancels_the_dispatch_timer() {
     let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     world.start(p(0), 1);
@@ -175,7 +175,7 @@ fn a_start_makes_the_ack_verdict_void() {
 }
 
 #[test]
-fn a_cancel_ends_what_waits_and_tells_what_runs() {
+fn a_cancel_ends_waiting_tasks_and_stops_running_ones() {
     let mut world = diamond();
     world.claim(p(0));
     assert_eq!(
@@ -225,7 +225,7 @@ fn a_success_after_the_cancel_is_late_and_promotes_nothing() {
 }
 
 #[test]
-fn a_paused_run_admits_nothing_and_offers_again_when_it_goes_on() {
+fn a_paused_run_offers_its_tasks_again_when_it_resumes() {
     let mut world = World::begun(plan(&[&[], &[]]));
     assert_eq!(world.fold(&Event::Paused { version: 1 }), Verdict::Folded);
     assert_eq!(
@@ -242,7 +242,7 @@ fn a_paused_run_admits_nothing_and_offers_again_when_it_goes_on() {
 }
 
 #[test]
-fn a_run_that_lasts_too_long_is_stopped() {
+fn a_run_that_exceeds_its_duration_is_stopped() {
     let mut world = diamond();
     world.claim(p(0));
     world.fold(&Event::Timer {
@@ -259,7 +259,7 @@ fn a_run_that_lasts_too_long_is_stopped() {
 }
 
 #[test]
-fn items_become_children_and_the_join_waits_for_all() {
+fn items_create_mapped_tasks_and_downstream_waits_for_all() {
     let mut world = World::begun(mapped_plan(&[&[], &[0], &[1]], &[(1, 0)]));
     world.claim(p(0));
     let items = Some((3, Vec::new().into()));
@@ -285,15 +285,15 @@ fn items_become_children_and_the_join_waits_for_all() {
 }
 
 #[test]
-fn without_items_there_is_nothing_to_map() {
+fn a_mapped_task_without_items_succeeds() {
     let mut world = World::begun(mapped_plan(&[&[], &[0], &[1]], &[(1, 0)]));
     world.run_down(|_| Outcome::Succeeded);
     assert_eq!(world.states(), [TaskState::Succeeded; 3]);
-    whole_version_of(&world, p(1));
+    check_parent_version(&world, p(1));
 }
 
 #[test]
-fn an_empty_plan_is_done() {
+fn an_empty_plan_succeeds() {
     assert_eq!(World::begun(plan(&[])).run.state, RunState::Succeeded);
 }
 
@@ -320,7 +320,7 @@ fn a_deep_chain_needs_no_deep_stack() {
 }
 
 #[test]
-fn a_restored_run_goes_on_as_the_one_it_was() {
+fn a_restored_run_folds_like_the_original() {
     let mut world = diamond();
     world.claim(p(0));
     world.finish(p(0), Outcome::Succeeded);
@@ -350,7 +350,7 @@ fn a_restored_run_goes_on_as_the_one_it_was() {
 }
 
 #[test]
-fn only_a_silent_attempt_is_ended_by_force() {
+fn force_cancel_requires_a_silent_attempt() {
     let mut world = World::begun(plan(&[&[]]));
     world.claim(p(0));
     let claimed_at = world.run.task_row(p(0)).unwrap().claimed_at.unwrap();
@@ -366,14 +366,14 @@ fn only_a_silent_attempt_is_ended_by_force() {
             beat,
         )
     };
-    // Two beats of 30 s, or half of a shorter timeout.
+    // Two heartbeats of 30 s, or half of a shorter timeout.
     assert_eq!(from(300_000_000, None), claimed_at + 60_000_000);
     assert_eq!(from(10_000_000, None), claimed_at + 5_000_000);
     assert_eq!(
         from(10_000_000, Some(claimed_at + 7)),
         claimed_at + 7 + 5_000_000
     );
-    // An older beat is another attempt's.
+    // An older heartbeat belongs to another attempt.
     assert_eq!(
         from(10_000_000, Some(claimed_at - 7)),
         claimed_at + 5_000_000
@@ -381,12 +381,15 @@ fn only_a_silent_attempt_is_ended_by_force() {
 }
 
 #[test]
-fn behind_a_quarantined_output_is_read_the_version_before_it_or_nothing() {
+fn downstream_of_a_quarantined_output_runs_only_with_a_promoted_version() {
     let ends = |has_good_version: bool| {
         let mut world = diamond();
-        world.run_down(|task_ref| match task_ref == p(1) {
-            true => quarantined(has_good_version),
-            false => Outcome::Succeeded,
+        world.run_down(|task_ref| {
+            if task_ref == p(1) {
+                quarantined(has_good_version)
+            } else {
+                Outcome::Succeeded
+            }
         });
         let join = world.run.task_row(p(3)).unwrap();
         (world.state(p(1)), join.state, join.reason, world.run.state)
@@ -413,7 +416,7 @@ fn behind_a_quarantined_output_is_read_the_version_before_it_or_nothing() {
 }
 
 #[test]
-fn a_quarantined_output_weighs_less_than_a_failure() {
+fn a_failure_outweighs_a_quarantined_output() {
     let mut world = diamond();
     world.run_down(|task_ref| match task_ref.ordinal {
         1 => quarantined(false),
@@ -427,7 +430,7 @@ fn a_quarantined_output_weighs_less_than_a_failure() {
 }
 
 #[test]
-fn a_run_that_is_restored_still_knows_what_cannot_be_read() {
+fn a_restored_run_keeps_quarantined_outputs() {
     let mut world = World::begun(plan(&[&[], &[], &[0, 1]]));
     world.claim(p(0));
     world.finish(p(0), quarantined(false));
@@ -448,7 +451,7 @@ fn a_run_that_is_restored_still_knows_what_cannot_be_read() {
 }
 
 #[test]
-fn what_is_up_to_date_succeeds_without_an_attempt() {
+fn an_up_to_date_task_succeeds_without_an_attempt() {
     let mut world = World::begun(whole_plan(&[&[], &[0], &[0], &[1, 2]], &[], &[0, 1]));
     let ready = TaskState::Ready;
     assert_eq!(
@@ -463,7 +466,7 @@ fn what_is_up_to_date_succeeds_without_an_attempt() {
     assert_eq!(world.changes.ready, [p(2)]);
     assert!(
         world.changes.partitions.is_empty(),
-        "its partitions stay as they are"
+        "its partitions do not change"
     );
     world.run_down(|_| Outcome::Succeeded);
     assert_eq!(world.run.state, RunState::Succeeded);
@@ -475,7 +478,7 @@ fn what_is_up_to_date_succeeds_without_an_attempt() {
 }
 
 #[test]
-fn a_second_cancel_changes_nothing_more() {
+fn a_second_cancel_is_a_duplicate() {
     let mut world = diamond();
     world.claim(p(0));
     let cancel = |version| Event::CancelRequested {
@@ -493,7 +496,7 @@ fn a_second_cancel_changes_nothing_more() {
 }
 
 #[test]
-fn f23_a_claim_may_leave_numbers_out_and_never_goes_back() {
+fn f23_a_claim_may_skip_numbers_but_never_reuses_one() {
     let mut world = World::begun(plan(&[&[]]));
     let (erased, next) = (claimed(&world.plan, p(0), 1), claimed(&world.plan, p(0), 3));
     assert_eq!(world.fold(&next), Verdict::Folded);
@@ -507,7 +510,7 @@ fn f23_a_claim_may_leave_numbers_out_and_never_goes_back() {
 }
 
 #[test]
-fn a_mapped_partition_is_whole_when_all_its_children_are() {
+fn a_mapped_partition_is_complete_with_all_its_mapped_tasks() {
     let mut world = World::begun(mapped_plan(&[&[], &[0]], &[(1, 0)]));
     world.claim(p(0));
     let Event::Finished(mut named) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
@@ -515,33 +518,33 @@ fn a_mapped_partition_is_whole_when_all_its_children_are() {
     };
     named.items = Some((2, [].as_slice().into()));
     world.fold(&Event::Finished(named));
-    let told = |world: &World| {
+    let updates = |world: &World| {
         world
             .changes
             .partitions
             .iter()
-            .filter(|news| news.asset_key == "t/a1")
+            .filter(|update| update.asset_key == "t/a1")
             .count()
     };
     for item in [1, 0] {
-        assert_eq!(told(&world), 0);
+        assert_eq!(updates(&world), 0);
         world.claim(TaskRef::mapped(1, item));
         world.finish(TaskRef::mapped(1, item), Outcome::Succeeded);
     }
-    assert_eq!(told(&world), 1);
-    whole_version_of(&world, p(1));
+    assert_eq!(updates(&world), 1);
+    check_parent_version(&world, p(1));
 }
 
-/// The mapped task's partition is good, and its version is that of no child.
-fn whole_version_of(world: &World, task: TaskRef) {
+/// Checks that the mapped parent's partition is promoted, with a version of its own.
+fn check_parent_version(world: &World, task: TaskRef) {
     let asset = format!("t/a{}", task.ordinal);
-    let news = world
+    let update = world
         .changes
         .partitions
         .iter()
-        .find(|news| news.asset_key == asset)
+        .find(|update| update.asset_key == asset)
         .unwrap();
-    let whole = world
+    let parent = world
         .changes
         .materialized
         .iter()
@@ -549,16 +552,19 @@ fn whole_version_of(world: &World, task: TaskRef) {
         .unwrap();
     assert_eq!(
         (
-            whole.asset_key.as_str(),
-            whole.output.len(),
-            whole.promotion
+            parent.asset_key.as_str(),
+            parent.output.len(),
+            parent.promotion
         ),
         (&*asset, 0, Promotion::Promoted)
     );
-    assert_eq!((news.attempt_id, news.promoted), (whole.attempt_id, true));
+    assert_eq!(
+        (update.attempt_id, update.promoted),
+        (parent.attempt_id, true)
+    );
     assert_eq!(
         world.run.task_row(task).unwrap().attempt_id,
-        Some(whole.attempt_id)
+        Some(parent.attempt_id)
     );
     let of_children = world
         .changes
@@ -568,6 +574,6 @@ fn whole_version_of(world: &World, task: TaskRef) {
     assert!(
         of_children
             .into_iter()
-            .all(|made| made.attempt_id != whole.attempt_id)
+            .all(|made| made.attempt_id != parent.attempt_id)
     );
 }

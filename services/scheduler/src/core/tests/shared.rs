@@ -1,4 +1,4 @@
-//! The stories of `tests/scenarios`, which Python's fold tells too.
+//! The scenarios of `tests/scenarios`, which the Python fold runs too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ struct Expected {
 }
 
 #[test]
-fn every_fold_tells_these_stories_alike() {
+fn both_folds_agree_on_the_shared_scenarios() {
     let path = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../tests/scenarios/runs.json"
@@ -92,12 +92,12 @@ fn check(scenario: &Scenario) {
             .task_ref(name)
             .unwrap_or_else(|| panic!("{}: {name}", scenario.name))
     };
-    let told: BTreeMap<String, String> = world
+    let states: BTreeMap<String, String> = world
         .run
         .task_rows()
         .map(|(task_ref, task_row)| (scenario.name_of(task_ref), task_row.state.to_string()))
         .collect();
-    assert_eq!(told, scenario.expect.tasks, "{}", scenario.name);
+    assert_eq!(states, scenario.expect.tasks, "{}", scenario.name);
     for (name, attempts) in &scenario.expect.attempts {
         assert_eq!(
             world.run.task_row(named(name)).unwrap().attempt,
@@ -133,7 +133,7 @@ impl Scenario {
             .unwrap_or_else(|| panic!("no task {name}")) as u32
     }
 
-    /// `m[2]` is a child.
+    /// `m[2]` is a mapped task.
     fn task_ref(&self, name: &str) -> Option<TaskRef> {
         match name.split_once('[') {
             None => Some(TaskRef::planned(self.ordinal(name))),
@@ -200,7 +200,7 @@ impl Scenario {
         let Event::Finished(mut event) =
             finished(task_ref, world.active(task_ref), attempt.outcome())
         else {
-            unreachable!("finished makes no other")
+            unreachable!("finished returns this variant")
         };
         event.message.clone_from(&attempt.message);
         event.items = Some((attempt.items, Arc::from([].as_slice())));
@@ -220,7 +220,7 @@ impl ScenarioAttempt {
                 error_type: self.r#type.clone(),
                 retriable: self.retriable,
             },
-            other => panic!("{other} is no end of an attempt"),
+            other => panic!("{other} is not an outcome"),
         }
     }
 }
@@ -233,6 +233,6 @@ fn category(name: &str) -> ErrorCategory {
         "USER_CODE" => ErrorCategory::UserCode,
         "INPUT" => ErrorCategory::Input,
         "CONFIGURATION" => ErrorCategory::Configuration,
-        other => panic!("{other} is no category"),
+        other => panic!("{other} is not a category"),
     }
 }

@@ -1,4 +1,4 @@
-//! A run and everything that can happen to it, made short.
+//! Helpers to build a run and apply events to it.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) fn settings(asset: usize, max_attempts: u32) -> AssetSettings {
     }
 }
 
-/// A graph from each task's upstreams.
+/// A plan from the upstreams of each task.
 pub(super) fn plan(upstreams: &[&[u32]]) -> Arc<Plan> {
     mapped_plan(upstreams, &[])
 }
@@ -95,7 +95,7 @@ pub(super) fn attempt_id(plan: &Plan, task_ref: TaskRef, attempt: u32) -> Attemp
     DispatchId::new(&RUN, &key, attempt).attempt_id()
 }
 
-/// A run with its plan, and what was told while it was folded.
+/// A run with its plan and the collected changes.
 pub(super) struct World {
     pub(super) run: Run,
     pub(super) plan: Arc<Plan>,
@@ -165,7 +165,7 @@ impl World {
             .collect()
     }
 
-    /// Claims and ends everything that is ready, until nothing is.
+    /// Claims and finishes ready tasks until there are none.
     pub(super) fn run_down(&mut self, outcome: impl Fn(TaskRef) -> Outcome) {
         loop {
             let ready = self
@@ -224,8 +224,8 @@ pub(super) fn p(ordinal: u32) -> TaskRef {
     TaskRef::planned(ordinal)
 }
 
-/// Graphs of up to `max` tasks, each waiting for some of those before it. Some are up to date, never behind one that
-/// is not.
+/// Plans of up to `max` tasks with random upstreams. Some tasks are up to date, but never
+/// downstream of one that is not.
 pub(super) fn any_plan(max: usize) -> impl Strategy<Value = Arc<Plan>> {
     prop::collection::vec((any::<u16>(), prop::bool::weighted(0.3)), 1..=max).prop_map(|tasks| {
         let (mut upstreams, mut fresh): (Vec<Vec<u32>>, Vec<u32>) = (Vec::new(), Vec::new());

@@ -102,8 +102,8 @@ pub(super) async fn materializations(
     })
 }
 
-/// Reads the materializations of the run's attempts. No index leads from a run to its materializations,
-/// but only the last attempt of a task can have written one.
+/// Reads the materializations of the run's attempts. No index leads from a run to its
+/// materializations, but only the last attempt of a task can have written one.
 async fn versions(reads: &Reads, folded_run: &FoldedRun) -> Result<Vec<MaterializationRow>, Error> {
     let task_rows = folded_run
         .run
@@ -210,9 +210,9 @@ impl Decisions {
     }
 }
 
-/// Reads the decisions. A decision is made long after the run has ended, so its event is found by its
-/// idempotency key. Once the ledger has dropped the key, the row is trusted, because searching for the
-/// event would read everything that was recorded since.
+/// Reads the decisions. A decision is made long after the run has ended, so its event is found by
+/// its idempotency key. Once the ledger has dropped the key, the row is trusted, because searching
+/// for the event would read everything that was recorded since.
 pub(super) async fn decisions(reads: &Reads, folded_run: &FoldedRun) -> Result<Decisions, Error> {
     let withheld = folded_run
         .made

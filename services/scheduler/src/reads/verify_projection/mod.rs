@@ -33,8 +33,8 @@ pub(crate) struct Comparison {
     folded: Rows,
 }
 
-/// Compares the rows of a run with those that its events fold to. Returns `None` for a run that is set
-/// aside, has no events any more, or keeps changing while it is read.
+/// Compares the rows of a run with those that its events fold to. Returns `None` for a run that is
+/// set aside, has no events any more, or keeps changing while it is read.
 pub(crate) async fn compare_run(
     reads: &Reads,
     projection: Projection,

@@ -1,5 +1,5 @@
-//! Partition rows. A row is a merge over all runs that wrote the partition and must name the latest of
-//! them, so the sampled run is compared together with the runs that the row names.
+//! Partition rows. A row is a merge over all runs that wrote the partition and must name the latest
+//! of them, so the sampled run is compared together with the runs that the row names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

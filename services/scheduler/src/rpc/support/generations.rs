@@ -9,8 +9,8 @@ use crate::core::probes;
 use crate::rpc::Scheduler;
 use crate::run_lookup::{ExistingRun, RunQuery, find_runs};
 
-/// Finds the newest run of a key, starting from a known one. Run ids are derived from the key and the
-/// generation, so they can be probed without a list.
+/// Finds the newest run of a key, starting from a known one. Run ids are derived from the key and
+/// the generation, so they can be probed without a list.
 pub(crate) async fn newest(
     scheduler: &Scheduler,
     call: &Call,

@@ -1,4 +1,4 @@
-//! What several RPCs need.
+//! Parts that several RPCs share.
 
 pub(super) mod errors;
 pub(super) mod generations;

@@ -1,7 +1,7 @@
 //! Request ids of calls that change a run: a repeat gets the first answer.
 //!
-//! The idempotency key of the call's event is derived from the request id, so no table of requests is
-//! needed and of two concurrent calls only one is accepted.
+//! The idempotency key of the call's event is derived from the request id, so no table of requests
+//! is needed and of two concurrent calls only one is accepted.
 
 use servo_mesh::{Error, Reason};
 use servo_model::RunId;

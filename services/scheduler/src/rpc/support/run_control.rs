@@ -1,4 +1,4 @@
-//! What CancelRun, PauseRun and ResumeRun share.
+//! The common part of CancelRun, PauseRun and ResumeRun.
 
 use std::sync::Arc;
 

@@ -27,7 +27,8 @@ pub(crate) struct Call {
     pub(crate) tenant: TenantId,
     pub(crate) workspace: WorkspaceId,
     pub(crate) request_id: String,
-    /// A digest of the whole call, to distinguish a repeat from another call with the same request id.
+    /// A digest of the whole call, to distinguish a repeat from another call with the same request
+    /// id.
     pub(crate) digest: String,
     pub(crate) actor: pb::Actor,
 }

@@ -1,7 +1,7 @@
 //! Mapping of command outcomes to the answers of the RPCs.
 //!
-//! Three RPCs answer with the outcome of commands, each with its own message. The mappings agree except
-//! where the caller needs another reason:
+//! Three RPCs answer with the outcome of commands, each with its own message. The mappings agree
+//! except where the caller needs another reason:
 //!
 //! | outcome | ApplyEvents and callers | ReportAttempts (callback) | Admit (dispatcher) |
 //! |---|---|---|---|

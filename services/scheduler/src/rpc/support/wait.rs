@@ -1,7 +1,7 @@
 //! `wait_for_event_id`: a read that waits until an event is folded.
 //!
-//! An accepted event is already folded, unless its shard had no holder when it was recorded. So the first
-//! look nearly always succeeds.
+//! An accepted event is already folded, unless its shard had no holder when it was recorded. So the
+//! first look nearly always succeeds.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::store::events;
 const WAIT_MAX: Duration = Duration::from_secs(10);
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// An event id contains its creation time; the event is searched around that time, with this tolerance
-/// for differences between clocks.
+/// An event id contains its creation time; the event is searched around that time, with this
+/// tolerance for differences between clocks.
 const BEFORE_US: i64 = 5_000_000;
 const AFTER_US: i64 = 60_000_000;
 

@@ -1,4 +1,5 @@
-//! F18: concurrent flushes and appends never deadlock, and a statement that loses a race is retried.
+//! F18: concurrent flushes and appends never deadlock, and a statement that loses a race is
+//! retried.
 
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ use super::{
 use crate::core::Verdict;
 use crate::shards::{Command, CommandOutcome, Enqueued, SubmitError};
 
-/// The number of deadlocks in this database. Backends report them when they are idle or exit, so the stores
-/// are closed first.
+/// The number of deadlocks in this database. Backends report them when they are idle or exit, so
+/// the stores are closed first.
 async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
     join_all(stores.iter().map(|store| store.close())).await;
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
@@ -65,8 +66,8 @@ fn foreign(shard: i16) -> NewEvent {
     }
 }
 
-/// Submits until it succeeds. A shard that could not be read because of locks is loaded again by the lease
-/// keeper.
+/// Submits until it succeeds. A shard that could not be read because of locks is loaded again by
+/// the lease keeper.
 async fn submit_until_folded(one: &Instance, command: impl Fn() -> Command) {
     loop {
         let command = command();
@@ -239,12 +240,12 @@ async fn an_instance_with_an_expired_lease_does_not_refuse_events() {
     folded(&apply(&two, finish(id, 0)).await);
 }
 
-/// Makes the next statement that writes to the table fail with a serialization error, and about half of the
-/// later ones.
+/// Makes the next statement that writes to the table fail with a serialization error, and about
+/// half of the later ones.
 async fn race_at(database: &TestDatabase, table: &str, code: &str) {
     let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
-    // A sequence keeps counting when its statement fails. Randomness lets a sequence of statements succeed
-    // eventually.
+    // A sequence keeps counting when its statement fails. Randomness lets a sequence of statements
+    // succeed eventually.
     let harm = format!(
         "CREATE SCHEMA harm;
          GRANT USAGE ON SCHEMA harm TO PUBLIC;

@@ -44,7 +44,8 @@ async fn lived_in() -> (TestDatabase, Store) {
             }
         }
     }
-    // Several runs write the same partitions at once; the result must not depend on which share a flush.
+    // Several runs write the same partitions at once; the result must not depend on which share a
+    // flush.
     for n in 7..=12 {
         folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
         folded(&apply(&one, claim(run_id(n), 0, 1, 1)).await);

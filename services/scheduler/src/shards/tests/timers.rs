@@ -205,8 +205,8 @@ async fn f10_a_lost_attempt_is_found_among_twenty_thousand_live_ones() {
     let uuid = |ordinal| Uuid::from_bytes(*attempt_id(id, ordinal, 1).as_bytes());
     beats(&database, &(0..ALIVE).map(uuid).collect::<Vec<_>>()).await;
     wait_for(&store, 200).await;
-    // All timers are due and the lost attempt is the last one. A pass that checked the same timers again
-    // and again would never reach it.
+    // All timers are due and the lost attempt is the last one. A pass that checked the same timers
+    // again and again would never reach it.
     for _ in 0..=ALIVE / 1_000 {
         holder.lane.fire_timers().await;
     }

@@ -77,8 +77,8 @@ fn compose(parts: impl Iterator<Item = Part>) -> String {
     for part in statements {
         let _ = writeln!(text.text, "), {part:?} AS (");
         text.add(part.text());
-        // A materialization may be inserted and resolved in one flush. Counting the inserted rows makes
-        // Postgres insert them before it evaluates the resolution.
+        // A materialization may be inserted and resolved in one flush. Counting the inserted rows
+        // makes Postgres insert them before it evaluates the resolution.
         if values.contains(&Part::Resolutions) {
             text.text.push_str("RETURNING 1\n");
             let _ = write!(sources, ", (SELECT count(*) FROM {part:?}) AS of_{part:?}");

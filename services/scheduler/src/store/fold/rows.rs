@@ -19,7 +19,7 @@ use crate::store::runs::stopped_by_code;
 /// task rows.
 const COUNTED_BY_READERS_MAX: u32 = 500;
 
-/// Everything that a flush writes besides events and watermarks.
+/// Everything that a flush writes except events and watermarks.
 pub(crate) struct FlushRows<'a> {
     pub(crate) changed: Vec<ChangedRun<'a>>,
     pub(crate) conflicts: &'a [Conflict],
@@ -95,8 +95,9 @@ fn writes_run_row(changed: &ChangedRun<'_>) -> bool {
     changed.changes.run || changed.new_row.is_some() || recounted
 }
 
-/// Whether a run's row stores the counts of its tasks by state. For an open run that costs an update
-/// with every flush: too much for a small run, cheaper than counting in every read for a large one.
+/// Whether a run's row stores the counts of its tasks by state. For an open run that costs an
+/// update with every flush: too much for a small run, cheaper than counting in every read for a
+/// large one.
 fn is_counted(run: &Run) -> bool {
     run.ended_at.is_some() || run.counts().total() > COUNTED_BY_READERS_MAX
 }
@@ -263,7 +264,7 @@ fn bind_materialized<'q>(
         .bind(column(made, |(_, made)| made.output.as_slice()))
 }
 
-/// The values of a partition, of which a statement may contain only one row.
+/// The values of a partition; a statement may contain only one row per partition.
 struct PartitionLine<'a> {
     run: &'a Run,
     last: &'a PartitionUpdate,
@@ -303,8 +304,8 @@ fn partition_lines<'a>(changed: &'a [ChangedRun<'a>]) -> Vec<PartitionLine<'a>> 
     lines.into_values().collect()
 }
 
-/// The rule by which the statement merges with the stored row, so that it does not matter which runs
-/// share a flush.
+/// The rule by which the statement merges with the stored row, so that it does not matter which
+/// runs share a flush.
 fn is_later(update: &PartitionUpdate, than: &PartitionUpdate) -> bool {
     (update.at, update.attempt_id.as_bytes()) >= (than.at, than.attempt_id.as_bytes())
 }
