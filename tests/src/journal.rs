@@ -1,9 +1,9 @@
-//! What workers say they began, held against what Servo says about it.
+//! Compares the journal of the workers with the histories of Servo.
 //!
-//! The journal is a file outside of Servo with one line per attempt that began. An attempt whose outcome counted has
-//! exactly one line. A line whose attempt did not count must be explained: its worker was not heard of, it was not
-//! started in time, it was cancelled, or the Postgres that had not stored its claim yet was killed just then. However
-//! often an envelope is delivered, a process begins an attempt once.
+//! The journal is a file outside of Servo with one line per attempt that a worker began. An attempt
+//! whose outcome counted has exactly one line. A line of any other attempt needs an explanation: its
+//! worker fell silent, it was not started in time, it was cancelled, or Postgres was killed before it
+//! had stored the claim. A process begins an attempt once, however often its envelope is delivered.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -16,11 +16,12 @@ use servo_client::api::{self, Outcome, TransitionReason};
 use crate::user::User;
 
 const READERS: usize = 16;
-/// How far from a kill of Postgres a line may stand that it explains. A claim is on disk a few hundred milliseconds after
-/// it was made; one that is not may still be on its way to its worker when Postgres dies.
-const KILL_EXPLAINS: Duration = Duration::from_secs(2);
+/// How far in time a line may be from the kill of Postgres that explains it. A claim is on disk
+/// within a few hundred milliseconds; an earlier one may still be on the way to its worker when
+/// Postgres dies.
+const KILL_DISTANCE_MAX: Duration = Duration::from_secs(2);
 
-/// A process began an attempt.
+/// The start of an attempt by a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
     pub attempt: String,
@@ -45,27 +46,27 @@ impl Line {
             .at
             .duration_since(*kill)
             .unwrap_or_else(|before| before.duration());
-        apart <= KILL_EXPLAINS
+        apart <= KILL_DISTANCE_MAX
     }
 }
 
-/// What became of an attempt.
+/// How Servo recorded the end of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
-    /// Its outcome moved the task.
+pub enum AttemptEnd {
+    /// Its outcome changed the task.
     Counted,
-    /// It was given up, for this reason.
+    /// Servo gave it up for this reason.
     GivenUp(TransitionReason),
-    /// Neither: nothing says why it does not count.
+    /// Neither, so nothing explains why it does not count.
     Open,
 }
 
-/// How many lines there are of which kind.
+/// The number of lines of each kind.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct Comparison {
     pub counted: usize,
     pub explained: BTreeMap<&'static str, usize>,
-    /// What cannot be.
+    /// Lines and attempts that contradict each other.
     pub faults: Vec<String>,
 }
 
@@ -76,45 +77,45 @@ pub fn read(path: &Path) -> Result<Vec<Line>> {
         .collect()
 }
 
-/// The fates of all attempts of these runs.
-pub async fn fates(user: &User, runs: &[String]) -> Result<HashMap<String, Fate>> {
+/// Reads the ends of all attempts of these runs.
+pub async fn attempt_ends(user: &User, runs: &[String]) -> Result<HashMap<String, AttemptEnd>> {
     let of_run = |run: &String| {
         let (user, run) = (user.clone(), run.clone());
         async move {
-            let mut fates = Vec::new();
+            let mut ends = Vec::new();
             for task in user.tasks(&run).await? {
-                fates.extend(fates_of(&user.task(&run, &task.task_id).await?));
+                ends.extend(ends_of(&user.task(&run, &task.task_id).await?));
             }
-            anyhow::Ok(fates)
+            anyhow::Ok(ends)
         }
     };
-    let all: Vec<Vec<(String, Fate)>> = stream::iter(runs.iter().map(of_run))
+    let all: Vec<Vec<(String, AttemptEnd)>> = stream::iter(runs.iter().map(of_run))
         .buffer_unordered(READERS)
         .try_collect()
         .await?;
     Ok(all.into_iter().flatten().collect())
 }
 
-fn fates_of(told: &api::GetTaskResponse) -> Vec<(String, Fate)> {
+fn ends_of(task: &api::GetTaskResponse) -> Vec<(String, AttemptEnd)> {
     let given_up = |number: u32| {
-        let own = told
+        let own = task
             .history
             .iter()
             .filter(|change| change.attempt == number);
         own.map(api::TaskTransition::reason)
             .find(|reason| explains(*reason))
     };
-    let fate = |attempt: &api::Attempt| match (attempt.outcome(), attempt.late) {
-        (outcome, false) if outcome != Outcome::Unspecified => Fate::Counted,
-        _ => given_up(attempt.attempt).map_or(Fate::Open, Fate::GivenUp),
+    let end = |attempt: &api::Attempt| match (attempt.outcome(), attempt.late) {
+        (outcome, false) if outcome != Outcome::Unspecified => AttemptEnd::Counted,
+        _ => given_up(attempt.attempt).map_or(AttemptEnd::Open, AttemptEnd::GivenUp),
     };
-    told.attempts
+    task.attempts
         .iter()
-        .map(|attempt| (attempt.attempt_id.clone(), fate(attempt)))
+        .map(|attempt| (attempt.attempt_id.clone(), end(attempt)))
         .collect()
 }
 
-/// Whether an attempt may have begun and not count for this reason.
+/// Whether this reason explains that an attempt began and does not count.
 fn explains(reason: TransitionReason) -> bool {
     matches!(
         reason,
@@ -126,28 +127,33 @@ fn explains(reason: TransitionReason) -> bool {
     )
 }
 
-/// Holds the journal's lines against the fates of all attempts, and against when Postgres was killed.
-pub fn compare(lines: &[Line], fates: &HashMap<String, Fate>, kills: &[SystemTime]) -> Tally {
-    let mut tally = Tally::default();
+/// Compares the lines of the journal with the ends of all attempts and the times at which Postgres
+/// was killed.
+pub fn compare(
+    lines: &[Line],
+    ends: &HashMap<String, AttemptEnd>,
+    kills: &[SystemTime],
+) -> Comparison {
+    let mut comparison = Comparison::default();
     let mut of_attempt: HashMap<&str, Vec<&Line>> = HashMap::new();
     for line in lines {
         of_attempt.entry(&line.attempt).or_default().push(line);
     }
     for (attempt, lines) in &of_attempt {
-        tally.check_sessions(attempt, lines);
-        if !fates.contains_key(*attempt) {
-            tally.unknown(lines, kills);
+        comparison.check_sessions(attempt, lines);
+        if !ends.contains_key(*attempt) {
+            comparison.add_unknown(lines, kills);
         }
     }
-    for (attempt, fate) in fates {
+    for (attempt, end) in ends {
         let count = of_attempt.get(attempt.as_str()).map_or(0, Vec::len);
-        tally.known(attempt, *fate, count);
+        comparison.add_known(attempt, *end, count);
     }
-    tally
+    comparison
 }
 
-impl Tally {
-    /// A process that begins an attempt twice did not know it again.
+impl Comparison {
+    /// A process must recognize an attempt that it has begun.
     fn check_sessions(&mut self, attempt: &str, lines: &[&Line]) {
         let mut sessions: Vec<&str> = lines.iter().map(|line| line.session.as_str()).collect();
         sessions.sort_unstable();
@@ -157,31 +163,31 @@ impl Tally {
         }
     }
 
-    fn known(&mut self, attempt: &str, fate: Fate, lines: usize) {
-        match (fate, lines) {
-            (Fate::Counted, 1) => self.counted += 1,
-            (Fate::Counted, lines) => self
+    fn add_known(&mut self, attempt: &str, end: AttemptEnd, lines: usize) {
+        match (end, lines) {
+            (AttemptEnd::Counted, 1) => self.counted += 1,
+            (AttemptEnd::Counted, lines) => self
                 .faults
                 .push(format!("{attempt} counts and has {lines} lines")),
-            (Fate::Open, 1..) => {
+            (AttemptEnd::Open, 1..) => {
                 self.faults.push(format!(
-                    "{attempt} began, and nothing says what became of it"
+                    "{attempt} began, and nothing explains why it does not count"
                 ));
             }
-            (Fate::GivenUp(reason), lines @ 1..) => {
+            (AttemptEnd::GivenUp(reason), lines @ 1..) => {
                 *self.explained.entry(reason.as_str_name()).or_default() += lines;
             }
-            (Fate::Open | Fate::GivenUp(_), 0) => {}
+            (AttemptEnd::Open | AttemptEnd::GivenUp(_), 0) => {}
         }
     }
 
-    fn unknown(&mut self, lines: &[&Line], kills: &[SystemTime]) {
+    fn add_unknown(&mut self, lines: &[&Line], kills: &[SystemTime]) {
         for line in lines {
-            match kills.iter().any(|kill| line.is_near(kill)) {
-                true => *self.explained.entry("POSTGRES_KILLED").or_default() += 1,
-                false => self
-                    .faults
-                    .push(format!("Servo knows nothing about what began as {line:?}")),
+            if kills.iter().any(|kill| line.is_near(kill)) {
+                *self.explained.entry("POSTGRES_KILLED").or_default() += 1;
+            } else {
+                self.faults
+                    .push(format!("Servo does not know the attempt of {line:?}"));
             }
         }
     }
@@ -197,43 +203,53 @@ mod tests {
 
     /// Lines as attempt, session and second; Postgres was killed in second 100, if at all.
     #[track_caller]
-    fn check(lines: &[(&str, &str, u64)], fates: &[(&str, Fate)], killed: bool, faults: usize) {
+    fn check(
+        lines: &[(&str, &str, u64)],
+        ends: &[(&str, AttemptEnd)],
+        killed: bool,
+        faults: usize,
+    ) {
         let line = |(attempt, session, at): &(&str, &str, u64)| {
             Line::parse(&format!("task {attempt} {session} {}", at * 1_000_000)).unwrap()
         };
         let lines: Vec<Line> = lines.iter().map(line).collect();
-        let fates = fates
+        let ends = ends
             .iter()
-            .map(|(attempt, fate)| ((*attempt).to_owned(), *fate))
+            .map(|(attempt, end)| ((*attempt).to_owned(), *end))
             .collect();
         let kills: Vec<SystemTime> = killed.then(|| second(100)).into_iter().collect();
-        let tally = compare(&lines, &fates, &kills);
-        assert_eq!(tally.faults.len(), faults, "{tally:?}");
+        let comparison = compare(&lines, &ends, &kills);
+        assert_eq!(comparison.faults.len(), faults, "{comparison:?}");
     }
 
     #[test]
-    fn what_counts_has_one_line_and_the_rest_a_reason() {
-        let lost = Fate::GivenUp(TransitionReason::HeartbeatTimeout);
+    fn counted_attempts_have_one_line_and_others_need_a_reason() {
+        let lost = AttemptEnd::GivenUp(TransitionReason::HeartbeatTimeout);
         let (a, b, x) = (("a", "s", 1), ("b", "s", 2), ("x", "s", 3));
-        check(&[a], &[("a", Fate::Counted)], false, 0);
-        check(&[], &[("a", Fate::Counted)], false, 1);
-        check(&[a, ("a", "t", 1)], &[("a", Fate::Counted)], true, 1);
-        check(&[a, b], &[("a", lost), ("b", Fate::Counted)], false, 0);
-        check(&[a], &[("a", Fate::Open)], false, 1);
-        check(&[], &[("a", Fate::Open)], false, 0);
+        check(&[a], &[("a", AttemptEnd::Counted)], false, 0);
+        check(&[], &[("a", AttemptEnd::Counted)], false, 1);
+        check(&[a, ("a", "t", 1)], &[("a", AttemptEnd::Counted)], true, 1);
+        check(
+            &[a, b],
+            &[("a", lost), ("b", AttemptEnd::Counted)],
+            false,
+            0,
+        );
+        check(&[a], &[("a", AttemptEnd::Open)], false, 1);
+        check(&[], &[("a", AttemptEnd::Open)], false, 0);
         check(&[x], &[], false, 1);
     }
 
     #[test]
-    fn a_process_begins_an_attempt_once_even_if_it_is_given_up() {
-        let lost = Fate::GivenUp(TransitionReason::HeartbeatTimeout);
+    fn a_process_may_begin_an_attempt_only_once() {
+        let lost = AttemptEnd::GivenUp(TransitionReason::HeartbeatTimeout);
         check(&[("a", "s", 1), ("a", "t", 1)], &[("a", lost)], false, 0);
         check(&[("a", "s", 1), ("a", "s", 5)], &[("a", lost)], false, 1);
         check(&[("x", "s", 100), ("x", "s", 101)], &[], true, 1);
     }
 
     #[test]
-    fn a_kill_explains_what_began_around_it_and_nothing_else() {
+    fn a_kill_of_postgres_explains_only_attempts_that_began_near_it() {
         check(&[("x", "s", 99)], &[], true, 0);
         check(&[("x", "s", 101)], &[], true, 0);
         check(&[("x", "s", 90)], &[], true, 1);

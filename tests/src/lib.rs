@@ -1,35 +1,53 @@
-//! What crosses crates: end-to-end, chaos, security, tidiness and benches.
+//! Tests and benchmarks that cross crates: end-to-end, chaos, security and tidiness.
 //!
-//! The tests stand in `tests/`; here is only what they share.
+//! The tests are in `tests/`; this library holds the parts that they share.
 
-pub mod aftermath;
-pub mod cutter;
-pub mod effort;
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
+
+pub mod concurrency;
+pub mod cpu_usage;
+pub mod flaky_proxy;
+pub mod invariants;
 pub mod journal;
 pub mod load;
 pub mod manifest;
 pub mod running;
-pub mod sweep;
 pub mod user;
 pub mod worker;
 pub mod worker_process;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use servo_local::wait;
 
 /// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("tests/ stands in the root")
+        .expect("tests/ is in the root")
         .to_path_buf()
 }
 
-/// Whether the full counts are asked for, rather than the sample that `make test` takes.
+/// Whether to test the full counts instead of the sample that `make test` takes.
 pub fn full() -> bool {
     std::env::var_os("SERVO_FULL").is_some()
 }
 
-/// What chance is made of: `SERVO_SEED`, or the clock. Printed, so that a failure can be repeated.
+/// How long a run may take: the runs of the full counts have thousands of tasks.
+pub fn run_limit() -> Duration {
+    if full() {
+        Duration::from_secs(1_800)
+    } else {
+        wait::LIMIT
+    }
+}
+
+/// The seed of random choices: `SERVO_SEED`, or the clock. Printed, so that a failure can be
+/// repeated.
 pub fn seed() -> u64 {
     let given = std::env::var("SERVO_SEED")
         .ok()
@@ -44,7 +62,8 @@ pub fn seed() -> u64 {
     seed
 }
 
-/// Every file below `dir` whose name ends with `suffix`, sorted; build output and hidden folders left out.
+/// Every file below `dir` whose name ends with `suffix`, sorted, without build output and hidden
+/// folders.
 pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![dir.to_path_buf()];

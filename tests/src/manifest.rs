@@ -1,8 +1,8 @@
-//! Manifests for tests and benches, made short.
+//! Manifests for tests and benchmarks.
 
 use servo_client::api;
 
-/// An asset that the test worker runs as `config` says, after `upstream`.
+/// An asset that depends on `upstream`; `config` tells the test worker what to do.
 pub fn asset(key: &str, upstream: &[&str], config: &str) -> api::AssetDefinition {
     let dependency = |upstream: &&str| api::Dependency {
         upstream: (*upstream).to_owned(),
@@ -23,8 +23,8 @@ pub fn asset(key: &str, upstream: &[&str], config: &str) -> api::AssetDefinition
     }
 }
 
-/// Short enough that a test sees what happens to those who are not heard of.
-pub fn impatient(asset: api::AssetDefinition) -> api::AssetDefinition {
+/// Timeouts short enough for a test that waits until an attempt is lost, and enough retries.
+pub fn with_short_timeouts(asset: api::AssetDefinition) -> api::AssetDefinition {
     let seconds = |seconds| Some(prost_types::Duration { seconds, nanos: 0 });
     let timeouts = api::Timeouts {
         execution: seconds(60),
@@ -47,7 +47,7 @@ pub fn impatient(asset: api::AssetDefinition) -> api::AssetDefinition {
     }
 }
 
-/// `layers` layers of `width` tasks, each behind `fan_in` of the layer before.
+/// `layers` layers of `width` tasks, each of which depends on `fan_in` tasks of the previous layer.
 pub fn layers(
     layers: usize,
     width: usize,
@@ -76,7 +76,7 @@ pub fn manifest(assets: Vec<api::AssetDefinition>) -> api::Manifest {
     }
 }
 
-/// One root, `width` tasks behind it, and a join of them all.
+/// One root, `width` tasks that depend on it, and a join of all of them.
 pub fn fan_out(width: usize) -> api::Manifest {
     let middle: Vec<String> = (0..width).map(|n| format!("fan/t{n}")).collect();
     let mut assets = vec![asset("fan/root", &[], "")];
@@ -86,7 +86,7 @@ pub fn fan_out(width: usize) -> api::Manifest {
     manifest(assets)
 }
 
-/// `length` tasks, each behind the one before.
+/// `length` tasks, each of which depends on the previous one.
 pub fn chain(length: usize) -> api::Manifest {
     let keys: Vec<String> = (0..length).map(|n| format!("chain/t{n}")).collect();
     let link = |n: usize| match n {
@@ -96,22 +96,23 @@ pub fn chain(length: usize) -> api::Manifest {
     manifest((0..length).map(link).collect())
 }
 
-/// `layers` assets of `width` partitions; each partition needs the same one of up to `reach` layers before.
+/// `layers` assets of `width` partitions; each partition depends on the same one of up to `reach`
+/// previous layers.
 pub fn partitioned_layers(layers: usize, width: usize, reach: usize) -> api::Manifest {
     let key = |layer: usize| format!("deep/l{layer}");
     let layer = |n: usize| {
         let upstream: Vec<String> = (n.saturating_sub(reach)..n).map(key).collect();
         let upstream: Vec<&str> = upstream.iter().map(String::as_str).collect();
         api::AssetDefinition {
-            partitions: Some(cut(width)),
+            partitions: Some(static_partitions(width)),
             ..asset(&key(n), &upstream, "")
         }
     };
     manifest((0..layers).map(layer).collect())
 }
 
-/// Every partition of what is selected.
-pub fn everything(selection: &[&str]) -> api::RunSpec {
+/// Selects every partition of the selected assets.
+pub fn all_partitions(selection: &[&str]) -> api::RunSpec {
     let all = api::partition_selection::Partitions::All(true);
     api::RunSpec {
         selection: selection.iter().map(|s| (*s).to_owned()).collect(),
@@ -123,7 +124,7 @@ pub fn everything(selection: &[&str]) -> api::RunSpec {
     }
 }
 
-fn cut(width: usize) -> api::PartitionsDefinition {
+fn static_partitions(width: usize) -> api::PartitionsDefinition {
     let values = api::StaticValues {
         r#type: api::ValueType::String.into(),
         values: (0..width).map(|n| format!("p{n:05}")).collect(),
@@ -136,7 +137,7 @@ fn cut(width: usize) -> api::PartitionsDefinition {
     }
 }
 
-/// One root, an asset cut into `width` partitions behind it, and a join over all of them.
+/// One root, an asset of `width` partitions that depends on it, and a join over all of them.
 pub fn partitioned_fan_out(width: usize) -> api::Manifest {
     let over_all = api::PartitionMapping {
         dimensions: vec![api::DimensionMapping {
@@ -150,7 +151,7 @@ pub fn partitioned_fan_out(width: usize) -> api::Manifest {
     manifest(vec![
         asset("fan/root", &[], ""),
         api::AssetDefinition {
-            partitions: Some(cut(width)),
+            partitions: Some(static_partitions(width)),
             ..asset("fan/part", &["fan/root"], "")
         },
         join,

@@ -1,19 +1,18 @@
-//! A user of a running mesh: deploys, triggers, waits.
-
-use std::time::Duration;
+//! A user of a running mesh, who deploys, triggers runs and waits for them.
 
 use anyhow::{Context, Result, ensure};
 use servo_client::worker::{PushWorker, Worker, WorkerConfig, WorkerHandle};
 use servo_client::{Client, Credentials, Tls, api};
-use servo_local::{LocalMesh, TENANT};
+use servo_local::wait::{until, until_within};
+use servo_local::{MeshInfo, TENANT};
 use servo_model::Service;
 
-use crate::worker::{Behaving, Journal};
+use crate::run_limit;
+use crate::worker::{Journal, TestHandler};
 
 pub const WORKSPACE: &str = "default";
-const WORKER_ID: &str = "01JD0000000000000000000000";
 
-/// Connected to a gateway with the API key of a tenant. Cheap to clone.
+/// A client of a gateway with the API key of a tenant. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct User {
     pub client: Client,
@@ -21,12 +20,13 @@ pub struct User {
 }
 
 impl User {
-    pub fn of(mesh: &LocalMesh) -> Result<User> {
+    /// A user of the default tenant.
+    pub fn of(mesh: &MeshInfo) -> Result<User> {
         User::at(mesh, 0, TENANT)
     }
 
     /// A user of `tenant` at one of several gateways.
-    pub fn at(mesh: &LocalMesh, gateway: usize, tenant: &str) -> Result<User> {
+    pub fn at(mesh: &MeshInfo, gateway: usize, tenant: &str) -> Result<User> {
         let address = mesh
             .address((Service::Gateway, gateway))
             .replace("127.0.0.1", "localhost");
@@ -44,7 +44,7 @@ impl User {
     }
 
     pub async fn deploy(&self, manifest: api::Manifest) -> Result<api::DeployResponse> {
-        let asked = api::DeployRequest {
+        let request = api::DeployRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             source: Some(api::deploy_request::Source::Manifest(manifest)),
@@ -53,7 +53,7 @@ impl User {
         Ok(self
             .client
             .planner()
-            .deploy(asked)
+            .deploy(request)
             .await
             .context("deploy")?
             .into_inner())
@@ -69,17 +69,17 @@ impl User {
     }
 
     pub async fn trigger_spec(&self, spec: api::RunSpec) -> Result<api::Run> {
-        let answer = self.ask_for_run(spec, "").await.context("trigger a run")?;
-        answer.run.context("the answer holds no run")
+        let response = self.try_trigger(spec, "").await.context("trigger a run")?;
+        response.run.context("the response has no run")
     }
 
-    /// TriggerRun as it is answered; an empty request id lets the client choose one.
-    pub async fn ask_for_run(
+    /// TriggerRun with its error as it is; an empty request id lets the client choose one.
+    pub async fn try_trigger(
         &self,
         spec: api::RunSpec,
         request_id: &str,
     ) -> Result<api::TriggerRunResponse, tonic::Status> {
-        let asked = api::TriggerRunRequest {
+        let request = api::TriggerRunRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             spec: Some(spec),
@@ -89,44 +89,66 @@ impl User {
         Ok(self
             .client
             .scheduler()
-            .trigger_run(asked)
+            .trigger_run(request)
             .await?
             .into_inner())
     }
 
     pub async fn run(&self, run_id: &str) -> Result<api::Run> {
-        let asked = api::GetRunRequest {
+        let request = api::GetRunRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .client
             .scheduler()
-            .get_run(asked)
+            .get_run(request)
             .await
             .context("read a run")?
             .into_inner();
-        answer.run.context("the answer holds no run")
+        response.run.context("the response has no run")
     }
 
-    /// Looks until the run has ended: soon for a short one, less often for a long one.
-    pub async fn ended(&self, run_id: &str) -> Result<api::Run> {
-        let mut pause = Duration::from_millis(4);
-        loop {
-            let run = self.run(run_id).await?;
-            if run.end_time.is_some() {
-                return Ok(run);
-            }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 5 / 4).min(Duration::from_millis(25));
-        }
+    /// Waits until the run has ended.
+    pub async fn wait_for_end(&self, run_id: &str) -> Result<api::Run> {
+        until_within(
+            run_limit(),
+            &format!("run {run_id} to end"),
+            async || match self.run(run_id).await {
+                Ok(run) if run.end_time.is_none() => None,
+                read => Some(read),
+            },
+        )
+        .await
     }
 
-    /// The newest runs of each shard stand in a projection as the ledger says.
+    /// Waits until the numbers of the run's tasks satisfy `condition`, which `what` describes.
+    pub async fn wait_for_tasks(
+        &self,
+        run_id: &str,
+        what: &str,
+        condition: impl Fn(api::TaskCounts) -> bool,
+    ) -> Result<api::Run> {
+        until(what, async || match self.run(run_id).await {
+            Ok(run) if !condition(run.tasks.unwrap_or_default()) => None,
+            read => Some(read),
+        })
+        .await
+    }
+
+    /// Reads the run as soon as the mesh responds, while services of it restart.
+    pub async fn run_when_reachable(&self, run_id: &str) -> api::Run {
+        until("the mesh to respond to GetRun", async || {
+            self.run(run_id).await.ok()
+        })
+        .await
+    }
+
+    /// Checks that the newest runs of each shard are in a projection as in the ledger.
     pub async fn verify(&self, projection: &str, sample_size: u32) -> Result<()> {
-        let asked = api::VerifyProjectionRequest {
+        let request = api::VerifyProjectionRequest {
             projection: projection.to_owned(),
             sample_size,
             ..Default::default()
@@ -134,44 +156,19 @@ impl User {
         let found = self
             .client
             .scheduler()
-            .verify_projection(asked)
+            .verify_projection(request)
             .await
             .context("verify")?
             .into_inner();
         ensure!(
             found.equal && found.compared_rows > 0,
-            "{projection} is not what the ledger says: {found:?}"
+            "{projection} differs from the ledger: {found:?}"
         );
         Ok(())
     }
 
-    /// The run, asked for until somebody answers.
-    pub async fn patiently(&self, run_id: &str) -> api::Run {
-        loop {
-            match self.run(run_id).await {
-                Ok(run) => return run,
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
-        }
-    }
-
-    /// Looks until the run's tasks stand as wanted.
-    pub async fn until(
-        &self,
-        run_id: &str,
-        wanted: impl Fn(api::TaskCounts) -> bool,
-    ) -> Result<api::Run> {
-        loop {
-            let run = self.run(run_id).await?;
-            if wanted(run.tasks.unwrap_or_default()) {
-                return Ok(run);
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
-
     pub async fn history(&self, run_id: &str) -> Result<Vec<api::RunTransition>> {
-        let asked = api::GetRunRequest {
+        let request = api::GetRunRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
@@ -181,7 +178,7 @@ impl User {
         Ok(self
             .client
             .scheduler()
-            .get_run(asked)
+            .get_run(request)
             .await
             .context("read a run")?
             .into_inner()
@@ -189,7 +186,7 @@ impl User {
     }
 
     pub async fn runs(&self) -> Result<Vec<api::Run>> {
-        let asked = api::ListRunsRequest {
+        let request = api::ListRunsRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             ..Default::default()
@@ -197,7 +194,7 @@ impl User {
         Ok(self
             .client
             .scheduler()
-            .list_runs(asked)
+            .list_runs(request)
             .await
             .context("list runs")?
             .into_inner()
@@ -205,7 +202,7 @@ impl User {
     }
 
     pub async fn task(&self, run_id: &str, task_id: &str) -> Result<api::GetTaskResponse> {
-        let asked = api::GetTaskRequest {
+        let request = api::GetTaskRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
@@ -215,74 +212,73 @@ impl User {
         Ok(self
             .client
             .scheduler()
-            .get_task(asked)
+            .get_task(request)
             .await
             .context("read a task")?
             .into_inner())
     }
 
     pub async fn pause(&self, run_id: &str) -> Result<api::Run> {
-        let asked = api::PauseRunRequest {
+        let request = api::PauseRunRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .client
             .scheduler()
-            .pause_run(asked)
+            .pause_run(request)
             .await
             .context("pause a run")?
             .into_inner();
-        answer.run.context("the answer holds no run")
+        response.run.context("the response has no run")
     }
 
     pub async fn resume(&self, run_id: &str) -> Result<api::Run> {
-        let asked = api::ResumeRunRequest {
+        let request = api::ResumeRunRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .client
             .scheduler()
-            .resume_run(asked)
+            .resume_run(request)
             .await
             .context("resume a run")?
             .into_inner();
-        answer.run.context("the answer holds no run")
+        response.run.context("the response has no run")
     }
 
     pub async fn cancel(&self, run_id: &str) -> Result<api::Run> {
-        let asked = api::CancelRunRequest {
+        let request = api::CancelRunRequest {
             tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .client
             .scheduler()
-            .cancel_run(asked)
+            .cancel_run(request)
             .await
             .context("cancel a run")?
             .into_inner();
-        answer.run.context("the answer holds no run")
+        response.run.context("the response has no run")
     }
 
-    /// Sets what the tenant may use.
-    pub async fn limit(&self, limits: api::QuotaLimits) -> Result<()> {
+    pub async fn set_limits(&self, limits: api::QuotaLimits) -> Result<()> {
         let (tenant, limits) = (self.tenant.clone(), Some(limits));
-        let asked = api::UpdateQuotaRequest {
+        let request = api::UpdateQuotaRequest {
             tenant,
             limits,
             ..Default::default()
         };
         self.client
             .quota()
-            .update_quota(asked)
+            .update_quota(request)
             .await
             .context("update a quota")
             .map(drop)
@@ -294,25 +290,25 @@ impl User {
             slots,
             ..Default::default()
         });
-        let asked = api::CreatePoolRequest {
+        let request = api::CreatePoolRequest {
             tenant: self.tenant.clone(),
             pool,
             ..Default::default()
         };
         self.client
             .quota()
-            .create_pool(asked)
+            .create_pool(request)
             .await
             .context("create a pool")
             .map(drop)
     }
 
-    /// All tasks of a run, in the plan's order.
+    /// All tasks of a run, in the order of the plan.
     pub async fn tasks(&self, run_id: &str) -> Result<Vec<api::Task>> {
         let mut tasks = Vec::new();
         let mut page_token = String::new();
         loop {
-            let asked = api::ListTasksRequest {
+            let request = api::ListTasksRequest {
                 tenant: self.tenant.clone(),
                 workspace: WORKSPACE.to_owned(),
                 run_id: run_id.to_owned(),
@@ -323,7 +319,7 @@ impl User {
             let page = self
                 .client
                 .scheduler()
-                .list_tasks(asked)
+                .list_tasks(request)
                 .await
                 .context("list tasks")?
                 .into_inner();
@@ -331,44 +327,42 @@ impl User {
             if page.next_page_token.is_empty() {
                 return Ok(tasks);
             }
-            ensure!(
-                !tasks.is_empty(),
-                "a page without tasks says that there are more"
-            );
+            ensure!(!tasks.is_empty(), "an empty page is not the last one");
             page_token = page.next_page_token;
         }
     }
 
-    /// A worker of this process that listens at `push_url` and does as its tasks say; not started.
+    /// A push worker in this process that listens at `push_url`, and its registration. Neither is
+    /// started.
     pub fn push_worker(
         &self,
         push_url: &str,
         slots: u32,
-    ) -> (api::RegisterWorkerRequest, PushWorker<Behaving>) {
-        self.push_worker_noting(push_url, slots, None)
+    ) -> (api::RegisterWorkerRequest, PushWorker<TestHandler>) {
+        self.push_worker_with_journal(push_url, slots, None)
     }
 
-    /// The same, with a journal of what begins.
-    pub fn push_worker_noting(
+    /// A push worker that writes a line for every attempt that begins.
+    pub fn push_worker_with_journal(
         &self,
         push_url: &str,
         slots: u32,
         journal: Option<Journal>,
-    ) -> (api::RegisterWorkerRequest, PushWorker<Behaving>) {
+    ) -> (api::RegisterWorkerRequest, PushWorker<TestHandler>) {
         let info = api::WorkerInfo {
             name: "listening".to_owned(),
             slots,
-            handlers: Behaving::handlers(),
+            handlers: TestHandler::names(),
             push_url: push_url.to_owned(),
             ..Default::default()
         };
-        let worker_id = WORKER_ID.to_owned();
-        let config = WorkerConfig::new(TENANT, info.clone()).worker_id(&worker_id);
-        let behaving = Behaving::new(self.client.clone(), journal);
-        let worker = PushWorker::new(self.client.clone(), self.client.clone(), config, behaving);
+        let worker_id = ulid::Ulid::generate().to_string();
+        let config = WorkerConfig::new(&self.tenant, info.clone()).worker_id(&worker_id);
+        let handler = TestHandler::new(self.client.clone(), journal);
+        let worker = PushWorker::new(self.client.clone(), self.client.clone(), config, handler);
         let session = worker.session().to_owned();
         let register = api::RegisterWorkerRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant.clone(),
             worker_id,
             session,
             info: Some(info),
@@ -377,34 +371,34 @@ impl User {
     }
 
     pub async fn dispatches(&self) -> Result<Vec<api::Dispatch>> {
-        let asked = api::ListDispatchesRequest {
-            tenant: TENANT.to_owned(),
+        let request = api::ListDispatchesRequest {
+            tenant: self.tenant.clone(),
             workspace: WORKSPACE.to_owned(),
             ..Default::default()
         };
-        let answer = self
+        let response = self
             .client
             .dispatcher()
-            .list_dispatches(asked)
+            .list_dispatches(request)
             .await
             .context("list dispatches")?;
-        Ok(answer.into_inner().dispatches)
+        Ok(response.into_inner().dispatches)
     }
 
-    /// Starts a worker of this process that does as its tasks say.
-    pub fn work(&self, slots: u32) -> WorkerHandle {
+    /// Starts a pull worker in this process.
+    pub fn start_worker(&self, slots: u32) -> WorkerHandle {
         let info = api::WorkerInfo {
             name: "in-process".to_owned(),
             slots,
-            handlers: Behaving::handlers(),
+            handlers: TestHandler::names(),
             ..Default::default()
         };
-        let behaving = Behaving::new(self.client.clone(), None);
+        let handler = TestHandler::new(self.client.clone(), None);
         let worker = Worker::new(
             self.client.clone(),
             self.client.clone(),
             WorkerConfig::new(&self.tenant, info),
-            behaving,
+            handler,
         );
         let handle = worker.handle();
         tokio::spawn(async move {

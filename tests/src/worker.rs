@@ -1,6 +1,7 @@
-//! What the test worker does: as the task's configuration says.
+//! The handler of the test worker, which does what the configuration of a task says.
 //!
-//! `{"do": "sleep", "ms": 100}` in the handler's or the asset's configuration; a handler's name alone says it too.
+//! For example `{"do": "sleep", "ms": 100}` in the configuration of the handler or of the asset. The
+//! name of the handler alone selects a behaviour too.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,10 +10,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
-use servo_client::worker::{Attempt, Done, Handler};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler};
 use servo_client::{Client, api};
 
-/// What a task may ask for.
+/// The behaviour of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Behaviour {
     Noop,
@@ -24,52 +25,52 @@ pub enum Behaviour {
         category: api::ErrorCategory,
         times: u32,
     },
-    /// The process ends at once.
+    /// Exits the process at once.
     Die,
-    /// Reports success by itself, and then once more.
+    /// Reports success twice.
     Duplicate,
-    /// Reports success, and later a failure.
+    /// Reports success, and then a failure.
     Lie,
-    /// Reports success under a signature that nobody gave, then ends well.
+    /// Reports success with a forged signature, then succeeds.
     Forge,
-    /// Neither ends nor beats nor listens.
+    /// Never reports a start, a heartbeat or an end, and ignores cancellation.
     Hang,
-    /// Begins like any other, then falls silent.
+    /// Reports its start and is silent from then on.
     Freeze,
-    /// Works on when it is cancelled.
+    /// Ignores cancellation.
     Deaf {
         ms: u64,
     },
-    /// Finds nothing to do.
+    /// Skips, because there is nothing to do.
     Skip,
-    /// Gives the first attempt back.
+    /// Returns the first attempt unfinished, then succeeds.
     GiveBack,
-    /// Names so many items for those mapped over it.
+    /// Yields items for the tasks that are mapped over it.
     Items {
         count: u32,
     },
-    /// Ends well, but a critical check does not.
+    /// Succeeds with a failed critical check, which blocks dependent tasks.
     BlockedByCheck,
-    /// The same, for an asset that keeps such outputs for a decision.
+    /// Succeeds with a failed check, which quarantines the output.
     Quarantine,
-    /// Writes an output and its commit marker, or one that does not count.
+    /// Writes an output and its commit marker.
     Commit {
         marker: Marker,
-        /// How long it takes before it writes.
+        /// The delay before the output is written.
         ms: u64,
     },
 }
 
-/// What becomes of a commit marker.
+/// The commit marker that is written and reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marker {
     Good,
     Missing,
-    /// Another than the one that is reported.
+    /// The reported digest is not that of the marker.
     Wrong,
-    /// Of another attempt.
+    /// Names another attempt.
     Foreign,
-    /// Outside of the attempt's folder.
+    /// Outside of the folder of the attempt.
     Elsewhere,
 }
 
@@ -93,7 +94,7 @@ impl Behaviour {
         "commit",
     ];
 
-    /// What an envelope asks for; without a word it is nothing.
+    /// The behaviour that an envelope requests; [`Behaviour::Noop`] by default.
     pub fn of(envelope: &api::TaskEnvelope) -> Behaviour {
         let handler = envelope.code.as_ref().and_then(|code| match &code.target {
             Some(api::code_ref::Target::Handler(handler)) => Some(handler),
@@ -155,24 +156,25 @@ fn marker(name: &str) -> Marker {
     }
 }
 
-/// Writes what the envelope asks for below its folder, the marker last, and answers what to report.
+/// Writes an output below the folder of the attempt, then the marker, and returns the output to
+/// report.
 fn commit(envelope: &api::TaskEnvelope, marker: Marker) -> Result<api::Output> {
     let folder = Path::new(
         envelope
             .output_uri
             .strip_prefix("file://")
-            .context("outputs lie in folders here")?,
+            .context("read the folder of the output")?,
     );
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("data"), "rows")?;
-    let made_by = if marker == Marker::Foreign {
+    let written_by = if marker == Marker::Foreign {
         "another"
     } else {
         envelope.attempt_id.as_str()
     };
-    let text = json!({"run_id": envelope.run_id, "materialization_id": made_by}).to_string();
+    let text = json!({"run_id": envelope.run_id, "materialization_id": written_by}).to_string();
     if marker != Marker::Missing {
-        // Create if absent: nobody writes over a marker.
+        // A marker is never overwritten.
         File::create_new(folder.join("_commit.json"))?.write_all(text.as_bytes())?;
     }
     let digest = servo_model::Digest::of(if marker == Marker::Wrong {
@@ -211,38 +213,41 @@ impl Journal {
         ))
     }
 
-    /// One write, so that lines of several processes do not mix.
-    fn note(&self, attempt: &Attempt) {
+    /// Appends with one write, so that the lines of several processes do not mix.
+    fn append(&self, attempt: &Attempt) {
         let (envelope, session) = (attempt.envelope(), attempt.session());
-        let at = UNIX_EPOCH.elapsed().expect("it is after 1970").as_micros();
+        let at = UNIX_EPOCH
+            .elapsed()
+            .expect("the clock is after 1970")
+            .as_micros();
         let line = format!(
             "{} {} {session} {at}\n",
             envelope.task_key, envelope.attempt_id
         );
         (&self.0)
             .write_all(line.as_bytes())
-            .expect("the journal can be written");
+            .expect("the journal is writable");
     }
 }
 
-/// The handler of the test worker.
+/// Executes the [`Behaviour`] of each attempt.
 #[derive(Debug)]
-pub struct Behaving {
+pub struct TestHandler {
     callback: Client,
     journal: Option<Journal>,
 }
 
-impl Behaving {
-    pub fn new(callback: Client, journal: Option<Journal>) -> Behaving {
-        Behaving { callback, journal }
+impl TestHandler {
+    pub fn new(callback: Client, journal: Option<Journal>) -> TestHandler {
+        TestHandler { callback, journal }
     }
 
-    /// The names under which it is asked for.
-    pub fn handlers() -> Vec<String> {
+    /// The handler names that it serves.
+    pub fn names() -> Vec<String> {
         Behaviour::NAMES.map(str::to_owned).to_vec()
     }
 
-    /// Reports success beside the worker's own report, under the given path.
+    /// Reports success with the given presigned path, in addition to the report of the worker.
     async fn report_success(
         &self,
         attempt: &Attempt,
@@ -273,10 +278,10 @@ impl Behaving {
     }
 }
 
-impl Handler for Behaving {
-    async fn run(&self, attempt: Attempt) -> Done {
+impl Handler for TestHandler {
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
         if let Some(journal) = &self.journal {
-            journal.note(&attempt);
+            journal.append(&attempt);
         }
         let finished = attempt
             .envelope()
@@ -285,32 +290,32 @@ impl Handler for Behaving {
             .unwrap_or_default()
             .finished;
         match Behaviour::of(attempt.envelope()) {
-            Behaviour::Noop => Done::succeeded(),
+            Behaviour::Noop => AttemptOutcome::succeeded(),
             Behaviour::Sleep { ms } => {
                 tokio::select! {
-                    () = tokio::time::sleep(Duration::from_millis(ms)) => Done::succeeded(),
-                    () = attempt.cancelled() => Done::cancelled(),
+                    () = tokio::time::sleep(Duration::from_millis(ms)) => AttemptOutcome::succeeded(),
+                    () = attempt.cancelled() => AttemptOutcome::cancelled(),
                 }
             }
             Behaviour::Fail { category, times } if attempt.envelope().failures < times => {
-                let message = format!("failure {} as asked", attempt.envelope().failures + 1);
-                Done::failed(api::TaskError {
+                let message = format!("requested failure {}", attempt.envelope().failures + 1);
+                AttemptOutcome::failed(api::TaskError {
                     category: category.into(),
                     message,
                     ..Default::default()
                 })
             }
-            Behaviour::Fail { .. } => Done::succeeded(),
+            Behaviour::Fail { .. } => AttemptOutcome::succeeded(),
             Behaviour::Die => std::process::exit(9),
-            // What the server answers to these is looked at on the other side.
+            // Tests check the effect of these reports on the server, so their responses are ignored.
             Behaviour::Duplicate => {
                 let _ = self.report_success(&attempt, &finished).await;
-                Done::succeeded()
+                AttemptOutcome::succeeded()
             }
             Behaviour::Lie => {
                 let _ = self.report_success(&attempt, &finished).await;
                 let message = "it did not succeed after all".to_owned();
-                Done::failed(api::TaskError {
+                AttemptOutcome::failed(api::TaskError {
                     message,
                     ..Default::default()
                 })
@@ -318,26 +323,26 @@ impl Handler for Behaving {
             Behaviour::Forge => {
                 let forged = format!("{}A", &finished[..finished.len().saturating_sub(1)]);
                 let _ = self.report_success(&attempt, &forged).await;
-                Done::succeeded()
+                AttemptOutcome::succeeded()
             }
             Behaviour::Hang => {
-                attempt.stop_beating();
+                attempt.disable_heartbeats();
                 std::future::pending().await
             }
             Behaviour::Freeze => {
-                // Long enough that its start is reported.
+                // The client reports a start after 100 ms.
                 tokio::time::sleep(Duration::from_millis(500)).await;
-                attempt.stop_beating();
+                attempt.disable_heartbeats();
                 std::future::pending().await
             }
             Behaviour::Deaf { ms } => {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
-                Done::succeeded()
+                AttemptOutcome::succeeded()
             }
-            Behaviour::Skip => Done::skipped("there is nothing to do"),
-            Behaviour::GiveBack if attempt.envelope().attempt == 1 => Done::interrupted(),
-            Behaviour::GiveBack => Done::succeeded(),
-            Behaviour::Items { count } => Done::succeeded().reporting(|report| {
+            Behaviour::Skip => AttemptOutcome::skipped("there is nothing to do"),
+            Behaviour::GiveBack if attempt.envelope().attempt == 1 => AttemptOutcome::interrupted(),
+            Behaviour::GiveBack => AttemptOutcome::succeeded(),
+            Behaviour::Items { count } => AttemptOutcome::succeeded().with_report(|report| {
                 let items_json = (0..count).map(|n| n.to_string()).collect();
                 report.items = Some(api::MappedItems {
                     count,
@@ -345,19 +350,16 @@ impl Handler for Behaving {
                     uri: String::new(),
                 });
             }),
-            Behaviour::BlockedByCheck => {
-                Done::succeeded().reporting(|report| report.gating = api::Gating::Block.into())
-            }
-            Behaviour::Quarantine => {
-                Done::succeeded().reporting(|report| report.gating = api::Gating::Quarantine.into())
-            }
+            Behaviour::BlockedByCheck => AttemptOutcome::succeeded()
+                .with_report(|report| report.gating = api::Gating::Block.into()),
+            Behaviour::Quarantine => AttemptOutcome::succeeded()
+                .with_report(|report| report.gating = api::Gating::Quarantine.into()),
             Behaviour::Commit { marker, ms } => {
                 tokio::time::sleep(Duration::from_millis(ms)).await;
                 match commit(attempt.envelope(), marker) {
-                    Ok(output) => {
-                        Done::succeeded().reporting(|report| report.outputs = vec![output])
-                    }
-                    Err(error) => Done::failed(api::TaskError {
+                    Ok(output) => AttemptOutcome::succeeded()
+                        .with_report(|report| report.outputs = vec![output]),
+                    Err(error) => AttemptOutcome::failed(api::TaskError {
                         message: format!("{error:#}"),
                         ..Default::default()
                     }),
@@ -391,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_task_says_what_it_wants() {
+    fn configuration_selects_the_behaviour() {
         check(None, "", Behaviour::Noop);
         check(Some(("hang", "")), "", Behaviour::Hang);
         check(

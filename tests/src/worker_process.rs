@@ -1,13 +1,13 @@
-//! The test worker as a process of its own.
+//! The test worker as a separate process.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context, Result};
-use servo_local::{Child, LocalMesh, TENANT};
+use servo_local::{Child, MeshInfo, TENANT};
 use servo_model::Service;
 
-/// What a worker is started with.
+/// The options of a worker process.
 #[derive(Debug, Clone)]
 pub struct WorkerProcess {
     tenant: String,
@@ -46,13 +46,13 @@ impl WorkerProcess {
         WorkerProcess { slots, ..self }
     }
 
-    /// Which of several gateways, dispatchers and callbacks it turns to.
+    /// Which of several gateways, dispatchers and callback instances it connects to.
     #[must_use]
     pub fn at(self, number: usize) -> WorkerProcess {
         WorkerProcess { number, ..self }
     }
 
-    /// With a certificate straight to the dispatcher and the callback, not through the gateway.
+    /// Connects to the dispatcher and the callback with a certificate, not through the gateway.
     #[must_use]
     pub fn direct(self) -> WorkerProcess {
         WorkerProcess {
@@ -61,7 +61,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Reports there alone, rather than to the callback itself.
+    /// Reports only to this address instead of to the callback.
     #[must_use]
     pub fn reporting_to(self, address: &str) -> WorkerProcess {
         WorkerProcess {
@@ -70,7 +70,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Notes every attempt that begins.
+    /// Writes a line for every attempt that begins.
     #[must_use]
     pub fn journal(self, path: &Path) -> WorkerProcess {
         WorkerProcess {
@@ -79,8 +79,8 @@ impl WorkerProcess {
         }
     }
 
-    /// All instances of the callback, its own first, unless it was told otherwise.
-    fn callbacks(&self, mesh: &LocalMesh) -> Vec<String> {
+    /// All instances of the callback, its own first, unless another address was set.
+    fn callbacks(&self, mesh: &MeshInfo) -> Vec<String> {
         if let Some(address) = &self.callback {
             return vec![address.clone()];
         }
@@ -92,8 +92,8 @@ impl WorkerProcess {
             .collect()
     }
 
-    /// Starts it; the process ends with the handle.
-    pub fn start(&self, mesh: &LocalMesh, binaries: &Path) -> Result<Child> {
+    /// Starts the process, which ends when the handle is dropped.
+    pub fn start(&self, mesh: &MeshInfo, binaries: &Path) -> Result<Child> {
         let mut command = Child::command(&binaries.join("test_worker"));
         command
             .arg("--ca")

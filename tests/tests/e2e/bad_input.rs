@@ -1,51 +1,41 @@
-//! Bad input through the public door: each kind gets its precise error, and nothing changes.
+//! Invalid requests through the gateway: each gets a precise error and changes nothing.
 
 use servo_client::{Error, Reason, api};
-use servo_local::{LocalMesh, TENANT};
 use servo_tests::manifest::{asset, manifest, partitioned_fan_out};
+use servo_tests::running::SharedMesh;
 use servo_tests::user::{User, WORKSPACE};
 use sqlx::{Connection, PgConnection};
 use tonic::{Code, Response, Status};
 
 use crate::support::Running;
 
-const OTHER: &str = "other";
 const MEGABYTE: usize = 1 << 20;
 
-/// How many rows there are of what a client can cause.
-async fn rows(mesh: &LocalMesh) -> Vec<i64> {
-    let mut connection = PgConnection::connect(mesh.admin_url()).await.unwrap();
-    let counts = "SELECT array[(SELECT count(*) FROM ledger.events), (SELECT count(*) FROM ledger.keys), \
-                  (SELECT count(*) FROM planner.deployments), (SELECT count(*) FROM planner.manifests), \
-                  (SELECT count(*) FROM scheduler.runs), (SELECT count(*) FROM scheduler.tasks), \
-                  (SELECT count(*) FROM scheduler.run_key_conflicts), (SELECT count(*) FROM quota.quotas), \
-                  (SELECT count(*) FROM quota.pools), (SELECT count(*) FROM dispatcher.workers)]";
-    sqlx::query_scalar(counts)
-        .fetch_one(&mut connection)
-        .await
-        .unwrap()
-}
-
-/// The refusal has this code and reason, names this field unless it is empty, and says these words.
+/// Asserts that a call was refused with this code and reason, for this field unless it is empty, and
+/// with these words.
 #[track_caller]
 fn refused<T: std::fmt::Debug>(
-    answer: Result<Response<T>, Status>,
+    result: Result<Response<T>, Status>,
     (code, reason): (Code, Reason),
     field: &str,
     words: &str,
 ) {
-    let status = answer.expect_err("it was accepted");
+    let status = result.expect_err("the call was accepted");
     let Error::Refused {
-        code: told,
-        reason: why,
+        code: actual_code,
+        reason: actual_reason,
         message,
         violations,
         ..
     } = Error::from(status.clone())
     else {
-        panic!("no refusal: {status:?}")
+        panic!("not a refusal: {status:?}")
     };
-    assert_eq!((told, why), (code, Some(reason)), "{status:?}");
+    assert_eq!(
+        (actual_code, actual_reason),
+        (code, Some(reason)),
+        "{status:?}"
+    );
     let fields: Vec<&str> = violations
         .iter()
         .map(|violation| violation.field.as_str())
@@ -54,13 +44,13 @@ fn refused<T: std::fmt::Debug>(
         field.is_empty() || fields.contains(&field),
         "`{field}` is not among {fields:?}: {message}"
     );
-    let told: String = violations
+    let descriptions: String = violations
         .iter()
         .map(|violation| violation.description.as_str())
         .collect();
     assert!(
-        message.contains(words) || told.contains(words),
-        "`{words}` is missing: {message} {told}"
+        message.contains(words) || descriptions.contains(words),
+        "`{words}` is missing: {message} {descriptions}"
     );
 }
 
@@ -72,32 +62,32 @@ const NO_POOL: (Code, Reason) = (Code::NotFound, Reason::PoolNotFound);
 const NO_WORKER: (Code, Reason) = (Code::NotFound, Reason::WorkerNotFound);
 const NO_DEPLOYMENT: (Code, Reason) = (Code::NotFound, Reason::DeploymentNotFound);
 
-/// A mesh with something deployed, and what the other tenant has: a run with its task, a pool, a worker.
+/// A tenant with a deployment, and another tenant with a deployment, a run, a pool and a worker.
 struct World {
-    running: Running,
+    running: SharedMesh,
     user: User,
     other: User,
     foreign_run: String,
     foreign_deployment: String,
+    foreign_worker: String,
 }
 
-/// Texts that are no configuration, and what is said of them.
-const NO_CONFIG: [(&str, &str); 4] = [
+/// Invalid configurations, and a part of the error of each.
+const INVALID_CONFIGS: [(&str, &str); 4] = [
     ("{not json", "is no JSON"),
     ("{} {}", "is no JSON"),
     (r#"{"a":1,"a":2}"#, "`a` stands there twice"),
     (r#"{"b":[{"a":1,"a":1}]}"#, "`a` stands there twice"),
 ];
 
-/// Of the other tenant.
+/// A pool of the other tenant.
 const FOREIGN_POOL: &str = "theirs";
-const FOREIGN_WORKER: &str = "01JD0000000000000000000001";
 
 impl World {
     async fn start() -> World {
-        let running = Running::start_with(|options| options.tenant(OTHER)).await;
-        let user = User::of(&running.mesh).unwrap();
-        let other = User::at(&running.mesh, 0, OTHER).unwrap();
+        let running = Running::shared().await;
+        let user = running.user();
+        let other = running.other_user();
         let mut manifest_with_hours = partitioned_fan_out(3);
         manifest_with_hours.assets.push(hourly());
         user.deploy(manifest_with_hours).await.unwrap();
@@ -108,9 +98,10 @@ impl World {
         let foreign_deployment = deployed.deployment.unwrap().deployment_id;
         let foreign_run = other.trigger(&["n/a"]).await.unwrap().run_id;
         other.create_pool(FOREIGN_POOL, 1).await.unwrap();
+        let foreign_worker = ulid::Ulid::generate().to_string();
         let worker = api::RegisterWorkerRequest {
-            tenant: OTHER.to_owned(),
-            worker_id: FOREIGN_WORKER.to_owned(),
+            tenant: other.tenant().to_owned(),
+            worker_id: foreign_worker.clone(),
             session: "s".to_owned(),
             info: Some(api::WorkerInfo {
                 name: "theirs".to_owned(),
@@ -130,13 +121,54 @@ impl World {
             other,
             foreign_run,
             foreign_deployment,
+            foreign_worker,
         }
     }
 
-    /// A question about a deployment of one's own tenant, by this id.
+    fn tenant(&self) -> String {
+        self.user.tenant().to_owned()
+    }
+
+    /// The numbers of rows of both tenants that a client can cause.
+    async fn rows(&self) -> Vec<i64> {
+        let mut admin = PgConnection::connect(self.running.mesh.admin_url())
+            .await
+            .unwrap();
+        let counted = [
+            "ledger.events",
+            "planner.deployments",
+            "planner.manifests",
+            "scheduler.runs",
+            "scheduler.tasks",
+            "scheduler.run_key_conflicts",
+            "quota.quotas",
+            "quota.pools",
+            "dispatcher.workers",
+        ];
+        let mut counts = Vec::new();
+        for table in counted {
+            let count = format!("SELECT count(*) FROM {table} WHERE tenant = ANY($1)");
+            let count = sqlx::query_scalar(sqlx::AssertSqlSafe(count))
+                .bind([self.user.tenant(), self.other.tenant()])
+                .fetch_one(&mut admin);
+            counts.push(count.await.unwrap());
+        }
+        // Keys have no tenant; a key without an event is one of a refused request.
+        let keys = "SELECT count(*) FROM ledger.keys k WHERE NOT EXISTS
+            (SELECT FROM ledger.events e WHERE e.event_id = k.event_id)";
+        counts.push(
+            sqlx::query_scalar(keys)
+                .fetch_one(&mut admin)
+                .await
+                .unwrap(),
+        );
+        counts
+    }
+
+    /// A request for a deployment of the own tenant by this id.
     fn deployment(&self, deployment_id: &str) -> api::GetDeploymentRequest {
         api::GetDeploymentRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant(),
             workspace: WORKSPACE.to_owned(),
             deployment_id: deployment_id.to_owned(),
             ..Default::default()
@@ -145,7 +177,7 @@ impl World {
 
     fn task(&self, run_id: &str, task_id: &str) -> api::GetTaskRequest {
         api::GetTaskRequest {
-            tenant: TENANT.to_owned(),
+            tenant: self.tenant(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             task_id: task_id.to_owned(),
@@ -157,13 +189,13 @@ impl World {
         &self,
         assets: Vec<api::AssetDefinition>,
     ) -> Result<Response<api::DeployResponse>, Status> {
-        let asked = api::DeployRequest {
-            tenant: TENANT.to_owned(),
+        let request = api::DeployRequest {
+            tenant: self.tenant(),
             workspace: WORKSPACE.to_owned(),
             source: Some(api::deploy_request::Source::Manifest(manifest(assets))),
             ..Default::default()
         };
-        self.user.client.planner().deploy(asked).await
+        self.user.client.planner().deploy(request).await
     }
 
     async fn trigger(
@@ -174,18 +206,18 @@ impl World {
             selection: vec!["fan/root".to_owned()],
             ..Default::default()
         };
-        let mut asked = api::TriggerRunRequest {
-            tenant: TENANT.to_owned(),
+        let mut request = api::TriggerRunRequest {
+            tenant: self.tenant(),
             workspace: WORKSPACE.to_owned(),
             spec: Some(spec),
             ..Default::default()
         };
-        change(&mut asked);
-        self.user.client.scheduler().trigger_run(asked).await
+        change(&mut request);
+        self.user.client.scheduler().trigger_run(request).await
     }
 
     async fn select(&self, selection: &str) -> Result<Response<api::TriggerRunResponse>, Status> {
-        self.trigger(|asked| spec(asked).selection = vec![selection.to_owned()])
+        self.trigger(|request| spec(request).selection = vec![selection.to_owned()])
             .await
     }
 
@@ -198,9 +230,9 @@ impl World {
             keys: vec![key.to_owned()],
         };
         let wanted = api::partition_selection::Partitions::Keys(keys);
-        self.trigger(|asked| {
-            spec(asked).selection = vec![asset.to_owned()];
-            spec(asked).partitions = Some(api::PartitionSelection {
+        self.trigger(|request| {
+            spec(request).selection = vec![asset.to_owned()];
+            spec(request).partitions = Some(api::PartitionSelection {
                 partitions: Some(wanted),
                 only: 0,
             });
@@ -209,17 +241,17 @@ impl World {
     }
 
     async fn get(&self, run_id: &str) -> Result<Response<api::GetRunResponse>, Status> {
-        let asked = api::GetRunRequest {
-            tenant: TENANT.to_owned(),
+        let request = api::GetRunRequest {
+            tenant: self.tenant(),
             workspace: WORKSPACE.to_owned(),
             run_id: run_id.to_owned(),
             ..Default::default()
         };
-        self.user.client.scheduler().get_run(asked).await
+        self.user.client.scheduler().get_run(request).await
     }
 }
 
-/// Partitioning into the hours of one year.
+/// An asset with a partition for each hour of one year.
 fn hourly() -> api::AssetDefinition {
     let hours = api::TimeGrid {
         grain: api::TimeGrain::Hour.into(),
@@ -239,8 +271,8 @@ fn hourly() -> api::AssetDefinition {
     }
 }
 
-fn spec(asked: &mut api::TriggerRunRequest) -> &mut api::RunSpec {
-    asked.spec.get_or_insert_default()
+fn spec(request: &mut api::TriggerRunRequest) -> &mut api::RunSpec {
+    request.spec.get_or_insert_default()
 }
 
 fn long() -> String {
@@ -248,9 +280,9 @@ fn long() -> String {
 }
 
 #[tokio::test]
-async fn f35_bad_manifests_are_refused_with_their_faults_and_change_nothing() {
+async fn f35_invalid_manifests_are_refused_with_their_faults_and_change_nothing() {
     let world = World::start().await;
-    let before = rows(&world.running.mesh).await;
+    let before = world.rows().await;
     let plain = |key: &str, upstream: &[&str]| asset(key, upstream, "");
 
     let unknown = world.deploy(vec![plain("n/a", &["n/z"])]).await;
@@ -313,7 +345,7 @@ async fn f35_bad_manifests_are_refused_with_their_faults_and_change_nothing() {
         config_json: text.to_owned(),
         ..plain("n/a", &[])
     };
-    for (text, words) in NO_CONFIG {
+    for (text, words) in INVALID_CONFIGS {
         refused(
             world.deploy(vec![configured(text)]).await,
             MANIFEST,
@@ -322,18 +354,13 @@ async fn f35_bad_manifests_are_refused_with_their_faults_and_change_nothing() {
         );
     }
 
-    assert_eq!(
-        rows(&world.running.mesh).await,
-        before,
-        "events, keys, deployments, …"
-    );
-    world.running.mesh.stop().unwrap();
+    assert_eq!(world.rows().await, before, "events, keys, deployments, …");
 }
 
 #[tokio::test]
-async fn f35_bad_run_requests_are_refused_by_field_and_change_nothing() {
+async fn f35_invalid_run_requests_are_refused_by_field_and_change_nothing() {
     let world = World::start().await;
-    let before = rows(&world.running.mesh).await;
+    let before = world.rows().await;
     let selection = (Code::InvalidArgument, Reason::SelectionInvalid);
 
     let unknown = (Code::NotFound, Reason::AssetNotFound);
@@ -358,38 +385,33 @@ async fn f35_bad_run_requests_are_refused_by_field_and_change_nothing() {
         "",
     );
     refused(
-        world.trigger(|asked| asked.spec = None).await,
+        world.trigger(|request| request.spec = None).await,
         INVALID,
         "spec",
         "missing",
     );
     refused(
-        world.trigger(|asked| asked.run_key = long()).await,
+        world.trigger(|request| request.run_key = long()).await,
         INVALID,
         "run_key",
         "",
     );
     refused(
-        world.trigger(|asked| asked.request_id = long()).await,
+        world.trigger(|request| request.request_id = long()).await,
         INVALID,
         "request_id",
         "",
     );
-    for (text, words) in NO_CONFIG {
-        let asked = world
-            .trigger(|asked| spec(asked).config_json = text.to_owned())
+    for (text, words) in INVALID_CONFIGS {
+        let request = world
+            .trigger(|request| spec(request).config_json = text.to_owned())
             .await;
-        refused(asked, INVALID, "spec.config_json", words);
+        refused(request, INVALID, "spec.config_json", words);
     }
-    let strange = world
-        .trigger(|asked| spec(asked).deployment_id = "x".to_owned())
+    let absent = world
+        .trigger(|request| spec(request).deployment_id = "x".to_owned())
         .await;
-    refused(
-        strange,
-        (Code::NotFound, Reason::DeploymentNotFound),
-        "",
-        "",
-    );
+    refused(absent, (Code::NotFound, Reason::DeploymentNotFound), "", "");
     let invalid = (Code::InvalidArgument, Reason::PartitionInvalid);
     let outside = (Code::OutOfRange, Reason::PartitionOutOfRange);
     let keys = "spec.partitions.keys";
@@ -427,22 +449,17 @@ async fn f35_bad_run_requests_are_refused_by_field_and_change_nothing() {
         "2027",
     );
 
-    assert_eq!(
-        rows(&world.running.mesh).await,
-        before,
-        "events, keys, runs, tasks, …"
-    );
-    world.running.mesh.stop().unwrap();
+    assert_eq!(world.rows().await, before, "events, keys, runs, tasks, …");
 }
 
 #[tokio::test]
-async fn inv_17_ids_of_others_and_ids_of_nobody_get_the_same_answer() {
+async fn inv_17_foreign_run_ids_get_the_same_error_as_absent_ones() {
     let world = World::start().await;
-    let before = rows(&world.running.mesh).await;
-    let nobody = "run_aaaaaaaaaaaaaaaaaaaaaaaaaa";
+    let before = world.rows().await;
+    let absent = "run_aaaaaaaaaaaaaaaaaaaaaaaaaa";
     let long = long();
     for id in [
-        nobody,
+        absent,
         &world.foreign_run,
         "",
         "run_",
@@ -451,66 +468,64 @@ async fn inv_17_ids_of_others_and_ids_of_nobody_get_the_same_answer() {
         &long,
     ] {
         refused(world.get(id).await, NO_RUN, "", "");
-        let asked = api::CancelRunRequest {
-            tenant: TENANT.to_owned(),
+        let request = api::CancelRunRequest {
+            tenant: world.tenant(),
             workspace: WORKSPACE.to_owned(),
             run_id: id.to_owned(),
             ..Default::default()
         };
         refused(
-            world.user.client.scheduler().cancel_run(asked).await,
+            world.user.client.scheduler().cancel_run(request).await,
             NO_RUN,
             "",
             "",
         );
-        let asked = api::ListTasksRequest {
-            tenant: TENANT.to_owned(),
+        let request = api::ListTasksRequest {
+            tenant: world.tenant(),
             workspace: WORKSPACE.to_owned(),
             run_id: id.to_owned(),
             ..Default::default()
         };
         refused(
-            world.user.client.scheduler().list_tasks(asked).await,
+            world.user.client.scheduler().list_tasks(request).await,
             NO_RUN,
             "",
             "",
         );
     }
-    // What it says of a foreign run differs from what it says of none by the id alone.
-    let said = async |id: &str| world.get(id).await.unwrap_err().message().replace(id, "…");
-    assert_eq!(said(&world.foreign_run).await, said(nobody).await);
-    let foreign = world.trigger(|asked| asked.tenant = OTHER.to_owned()).await;
+    // The errors for a foreign and for an absent run differ only in the id.
+    let message = async |id: &str| world.get(id).await.unwrap_err().message().replace(id, "…");
+    assert_eq!(message(&world.foreign_run).await, message(absent).await);
+    let other = world.other.tenant();
+    let foreign = world
+        .trigger(|request| request.tenant = other.to_owned())
+        .await;
     refused(
         foreign,
         (Code::PermissionDenied, Reason::TenantMismatch),
         "",
-        OTHER,
+        other,
     );
-    let nowhere = world
-        .trigger(|asked| asked.tenant = String::new())
+    let without_tenant = world
+        .trigger(|request| request.tenant = String::new())
         .await
         .unwrap_err();
     assert!(
         matches!(
-            nowhere.code(),
+            without_tenant.code(),
             Code::PermissionDenied | Code::InvalidArgument
         ),
-        "{nowhere:?}"
+        "{without_tenant:?}"
     );
 
-    assert_eq!(
-        rows(&world.running.mesh).await,
-        before,
-        "events, keys, runs, tasks, …"
-    );
-    world.running.mesh.stop().unwrap();
+    assert_eq!(world.rows().await, before, "events, keys, runs, tasks, …");
 }
 
 #[tokio::test]
-async fn inv_17_deployments_tasks_workers_and_pools_of_others_are_as_good_as_none() {
+async fn inv_17_foreign_deployments_tasks_workers_and_pools_are_not_found() {
     let world = World::start().await;
     let client = &world.user.client;
-    let before = rows(&world.running.mesh).await;
+    let before = world.rows().await;
 
     for id in [
         world.foreign_deployment.as_str(),
@@ -522,10 +537,10 @@ async fn inv_17_deployments_tasks_workers_and_pools_of_others_are_as_good_as_non
             "",
             "",
         );
-        let asked = world
-            .trigger(|asked| spec(asked).deployment_id = id.to_owned())
+        let request = world
+            .trigger(|request| spec(request).deployment_id = id.to_owned())
             .await;
-        refused(asked, NO_DEPLOYMENT, "", "");
+        refused(request, NO_DEPLOYMENT, "", "");
     }
     let theirs = world
         .other
@@ -544,7 +559,7 @@ async fn inv_17_deployments_tasks_workers_and_pools_of_others_are_as_good_as_non
         "",
     );
     let forced = api::ForceCancelTaskRequest {
-        tenant: TENANT.to_owned(),
+        tenant: world.tenant(),
         workspace: WORKSPACE.to_owned(),
         run_id: world.foreign_run.clone(),
         task_id: theirs.clone(),
@@ -556,8 +571,8 @@ async fn inv_17_deployments_tasks_workers_and_pools_of_others_are_as_good_as_non
         "",
         "",
     );
-    for worker_id in [FOREIGN_WORKER, "01JD0000000000000000000009"] {
-        let (tenant, worker_id) = (TENANT.to_owned(), worker_id.to_owned());
+    for worker_id in [world.foreign_worker.as_str(), "01JD0000000000000000000009"] {
+        let (tenant, worker_id) = (world.tenant(), worker_id.to_owned());
         let drain = api::DrainWorkerRequest {
             tenant: tenant.clone(),
             worker_id: worker_id.clone(),
@@ -581,8 +596,8 @@ async fn inv_17_deployments_tasks_workers_and_pools_of_others_are_as_good_as_non
             "",
         );
     }
-    for pool in [FOREIGN_POOL, "nobodys"] {
-        let (tenant, pool) = (TENANT.to_owned(), pool.to_owned());
+    for pool in [FOREIGN_POOL, "absent"] {
+        let (tenant, pool) = (world.tenant(), pool.to_owned());
         let read = api::GetPoolRequest {
             tenant: tenant.clone(),
             pool: pool.clone(),
@@ -605,27 +620,23 @@ async fn inv_17_deployments_tasks_workers_and_pools_of_others_are_as_good_as_non
         refused(client.quota().delete_pool(delete).await, NO_POOL, "", "");
     }
 
-    assert_eq!(
-        rows(&world.running.mesh).await,
-        before,
-        "events, pools, workers, …"
-    );
-    world.running.mesh.stop().unwrap();
+    assert_eq!(world.rows().await, before, "events, pools, workers, …");
 }
 
-/// One below, at, and one above a limit: the first two are taken, the last is refused with the number in it.
-async fn edge<T: std::fmt::Debug>(
+/// Asserts that sizes one below and at the limit are accepted, and that one above is refused with the
+/// number.
+async fn check_limit<T: std::fmt::Debug>(
     what: &str,
     limit: usize,
-    ask: impl AsyncFn(usize) -> Result<Response<T>, Status>,
+    call: impl AsyncFn(usize) -> Result<Response<T>, Status>,
 ) {
     for size in [limit - 1, limit] {
-        let taken = ask(size).await;
-        assert!(taken.is_ok(), "{what} of {size}: {taken:?}");
+        let accepted = call(size).await;
+        assert!(accepted.is_ok(), "{what} of {size}: {accepted:?}");
     }
-    let refused = ask(limit + 1)
+    let refused = call(limit + 1)
         .await
-        .expect_err(&format!("{what} of {} was taken", limit + 1));
+        .expect_err(&format!("{what} of {} was accepted", limit + 1));
     assert_eq!(refused.code(), Code::InvalidArgument, "{what}: {refused:?}");
     let Error::Refused {
         message,
@@ -633,70 +644,74 @@ async fn edge<T: std::fmt::Debug>(
         ..
     } = Error::from(refused)
     else {
-        panic!("{what}: no refusal")
+        panic!("{what}: not a refusal")
     };
-    let told: String = violations
+    let descriptions: String = violations
         .iter()
         .map(|violation| violation.description.as_str())
         .collect();
     let named = [limit, limit + 1].map(|number| number.to_string());
-    let digits: String = format!("{message} {told}").replace(['_', ',', '\u{202f}'], "");
+    let digits: String = format!("{message} {descriptions}").replace(['_', ',', '\u{202f}'], "");
     assert!(
         named.iter().any(|number| digits.contains(number)),
-        "{what}: {message} {told}"
+        "{what}: {message} {descriptions}"
     );
 }
 
-/// `{"a":"xx…"}` of so many bytes.
+/// `{"a":"xx…"}` with this number of bytes.
 fn config_of(bytes: usize) -> String {
     format!(r#"{{"a":"{}"}}"#, "x".repeat(bytes - r#"{"a":""}"#.len()))
 }
 
 #[tokio::test]
-async fn f35_every_limit_of_a_request_holds_at_its_edge() {
+async fn f35_every_limit_of_a_request_holds_exactly() {
     use servo_model::limits;
     let world = World::start().await;
     let plain = |key: &str| asset(key, &[], "");
     let text = |length: usize| "x".repeat(length);
 
-    edge("run_key", limits::RUN_KEY_BYTES_MAX, async |length| {
-        world.trigger(|asked| asked.run_key = text(length)).await
+    check_limit("run_key", limits::RUN_KEY_BYTES_MAX, async |length| {
+        world
+            .trigger(|request| request.run_key = text(length))
+            .await
     })
     .await;
-    edge("request_id", 128, async |length| {
-        world.trigger(|asked| asked.request_id = text(length)).await
+    check_limit("request_id", 128, async |length| {
+        world
+            .trigger(|request| request.request_id = text(length))
+            .await
     })
     .await;
-    edge(
+    check_limit(
         "spec.config_json",
         limits::CONFIGS_PER_TASK_BYTES_MAX,
         async |bytes| {
             world
-                .trigger(|asked| spec(asked).config_json = config_of(bytes))
+                .trigger(|request| spec(request).config_json = config_of(bytes))
                 .await
         },
     )
     .await;
-    edge("spec.labels", 32, async |count| {
+    check_limit("spec.labels", 32, async |count| {
         let labels = (0..count)
             .map(|n| (format!("l{n}"), "x".to_owned()))
             .collect();
-        world.trigger(|asked| spec(asked).labels = labels).await
+        world.trigger(|request| spec(request).labels = labels).await
     })
     .await;
-    edge("a label", 256, async |length| {
+    check_limit("a label", 256, async |length| {
         world
-            .trigger(|asked| drop(spec(asked).labels.insert("l".to_owned(), text(length))))
+            .trigger(|request| drop(spec(request).labels.insert("l".to_owned(), text(length))))
             .await
     })
     .await;
-    edge("a namespace", limits::NAME_BYTES_MAX, async |length| {
+    check_limit("a namespace", limits::NAME_BYTES_MAX, async |length| {
         world
             .deploy(vec![plain(&format!("{}/a", text(length)))])
             .await
     })
     .await;
-    edge(
+    check_limit(
         "assets[0].config_json",
         limits::CONFIG_BYTES_MAX,
         async |length| {
@@ -709,11 +724,11 @@ async fn f35_every_limit_of_a_request_holds_at_its_edge() {
         },
     )
     .await;
-    edge("static values", limits::STATIC_VALUES_MAX, async |count| {
+    check_limit("static values", limits::STATIC_VALUES_MAX, async |count| {
         world.deploy(partitioned_fan_out(count).assets).await
     })
     .await;
-    edge(
+    check_limit(
         "dimensions",
         limits::PARTITION_DIMENSIONS_MAX,
         async |count| {
@@ -733,16 +748,15 @@ async fn f35_every_limit_of_a_request_holds_at_its_edge() {
         },
     )
     .await;
-    edge("assets", limits::ASSETS_PER_MANIFEST_MAX, async |count| {
+    check_limit("assets", limits::ASSETS_PER_MANIFEST_MAX, async |count| {
         world
             .deploy((0..count).map(|n| plain(&format!("n/t{n}"))).collect())
             .await
     })
     .await;
-    world.running.mesh.stop().unwrap();
 }
 
-/// A dimension with one value, still without a name.
+/// A dimension with one value and without a name.
 fn one_value() -> api::PartitionDimension {
     let values = api::StaticValues {
         r#type: api::ValueType::String.into(),

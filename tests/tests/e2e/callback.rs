@@ -1,39 +1,41 @@
-//! What workers report: over plain HTTPS as over gRPC, with outputs that are committed, logs that are followed, and a way
-//! for beats that may be closed for a while.
+//! Reports of workers: over plain HTTPS and gRPC, committed outputs, logs, and heartbeats during
+//! outages.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::{Method, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use servo_client::api;
-use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
-use servo_local::LivenessPace;
+use servo_client::worker::{Attempt, AttemptOutcome, Handler, Worker, WorkerConfig};
+use servo_local::wait::until_true;
+use servo_local::{LivenessTimings, MeshInfo};
 use servo_model::Service;
-use servo_tests::manifest::{asset, impatient, manifest};
+use servo_tests::full;
+use servo_tests::manifest::{asset, manifest, with_short_timeouts};
 use servo_tests::user::{User, WORKSPACE};
 use sqlx::{Connection, PgConnection};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tonic::body::Body;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tower::{Service as _, ServiceExt};
 
 use crate::support::{Running, metrics};
 
-/// Hands its envelopes to the test, which reports for them.
+/// Passes its envelopes to the test, which reports for them.
 struct ByHand(mpsc::UnboundedSender<api::TaskEnvelope>);
 
 impl Handler for ByHand {
-    async fn run(&self, attempt: Attempt) -> Done {
-        attempt.stop_beating();
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
+        attempt.disable_heartbeats();
         self.0.send(attempt.envelope().clone()).unwrap();
         std::future::pending().await
     }
 }
 
 fn work_by_hand(user: &User) -> mpsc::UnboundedReceiver<api::TaskEnvelope> {
-    let (envelopes, got) = mpsc::unbounded_channel();
+    let (envelopes, received) = mpsc::unbounded_channel();
     let handlers = vec!["noop".to_owned()];
     let info = api::WorkerInfo {
         name: "by hand".into(),
@@ -51,22 +53,22 @@ fn work_by_hand(user: &User) -> mpsc::UnboundedReceiver<api::TaskEnvelope> {
         )
         .run(),
     );
-    got
+    received
 }
 
-/// Calls the callback over HTTPS, without a certificate.
-struct Web {
+/// A client of the callback over HTTPS, without a certificate.
+struct HttpClient {
     channel: Channel,
     base: String,
 }
 
-impl Web {
-    fn of(running: &Running) -> Web {
-        let base = running.mesh.http_address(Service::Callback);
-        let ca = Certificate::from_pem(std::fs::read_to_string(running.mesh.ca_path()).unwrap());
+impl HttpClient {
+    fn of(mesh: &MeshInfo) -> HttpClient {
+        let base = mesh.http_address(Service::Callback);
+        let ca = Certificate::from_pem(std::fs::read_to_string(mesh.ca_path()).unwrap());
         let tls = ClientTlsConfig::new().ca_certificate(ca);
         let endpoint = Endpoint::from_shared(base.clone()).unwrap();
-        Web {
+        HttpClient {
             channel: endpoint.tls_config(tls).unwrap().connect_lazy(),
             base,
         }
@@ -91,7 +93,7 @@ impl Web {
         .await
     }
 
-    /// With the path of the attempt's outcome beside one that has expired.
+    /// Posts to an expired path together with the path of the outcome of the attempt.
     async fn post_renewing(&self, path: &str, renewal: &str, body: Value) -> (StatusCode, Value) {
         let request = Request::post(format!("{}{path}", self.base))
             .header("content-type", "application/json");
@@ -106,9 +108,9 @@ impl Web {
 
     async fn call(&self, request: Request<Body>) -> (StatusCode, Value) {
         let mut channel = self.channel.clone();
-        let answer = channel.ready().await.unwrap().call(request).await.unwrap();
-        let status = answer.status();
-        let bytes = answer.into_body().collect().await.unwrap().to_bytes();
+        let response = channel.ready().await.unwrap().call(request).await.unwrap();
+        let status = response.status();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
         (status, serde_json::from_slice(&bytes).unwrap())
     }
 
@@ -117,44 +119,45 @@ impl Web {
             .await
     }
 
-    /// The answer must be this refusal.
+    /// Asserts that the call is refused with this status and reason; returns the response.
     async fn refused(&self, path: &str, body: &str, status: StatusCode, reason: &str) -> Value {
-        let (answered, told) = self
+        let (answered, response) = self
             .send(Method::POST, path, "application/json", body.to_owned())
             .await;
         assert_eq!(
-            (answered, told["reason"].as_str()),
+            (answered, response["reason"].as_str()),
             (status, Some(reason)),
-            "{told}"
+            "{response}"
         );
-        told
+        response
     }
 }
 
-fn tail(run_id: &str) -> api::TailLogsRequest {
+fn tail(user: &User, run_id: &str) -> api::TailLogsRequest {
     api::TailLogsRequest {
-        tenant: servo_local::TENANT.into(),
+        tenant: user.tenant().into(),
         workspace: WORKSPACE.into(),
         run_id: run_id.into(),
         ..Default::default()
     }
 }
 
-/// Everything that is sent before the stream ends.
-async fn read_logs(user: &User, asked: api::TailLogsRequest) -> (Vec<api::LogLine>, String) {
+/// Reads the stream to its end; returns the lines and the last resume token.
+async fn read_logs(user: &User, request: api::TailLogsRequest) -> (Vec<api::LogLine>, String) {
     let mut stream = user
         .client
         .callback()
-        .tail_logs(asked)
+        .tail_logs(request)
         .await
         .unwrap()
         .into_inner();
     let (mut lines, mut token, mut caught_up) = (Vec::new(), String::new(), false);
     while let Some(message) = stream.message().await.unwrap() {
         lines.extend(message.lines);
-        (token, caught_up) = (message.resume_token, message.caught_up);
+        token = message.resume_token;
+        caught_up = message.caught_up;
     }
-    assert!(caught_up, "a stream that ends has told everything");
+    assert!(caught_up, "a stream that ends has sent all lines");
     (lines, token)
 }
 
@@ -164,8 +167,8 @@ fn texts(lines: &[api::LogLine]) -> Vec<&str> {
 
 #[tokio::test]
 async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+    let running = Running::shared().await;
+    let user = running.user();
     let mut envelopes = work_by_hand(&user);
     user.deploy(manifest(vec![
         asset("web/a", &[], ""),
@@ -174,10 +177,10 @@ async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
     .await
     .unwrap();
     let run = user.trigger(&["web.*"]).await.unwrap();
-    let web = Web::of(&running);
+    let web = HttpClient::of(&running.mesh);
     let follow = api::TailLogsRequest {
         follow: true,
-        ..tail(&run.run_id)
+        ..tail(&user, &run.run_id)
     };
     let followed = tokio::spawn({
         let user = user.clone();
@@ -226,32 +229,36 @@ async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
         task_ids.push(envelope.task_id);
     }
     assert_eq!(
-        user.ended(&run.run_id).await.unwrap().state(),
+        user.wait_for_end(&run.run_id).await.unwrap().state(),
         api::RunState::Succeeded
     );
     let all = ["first quiet", "first loud", "second quiet", "second loud"];
     let (lines, _) = followed.await.unwrap();
-    assert_eq!(texts(&lines), all, "each once, though sent twice");
+    assert_eq!(
+        texts(&lines),
+        all,
+        "lines that were sent twice are stored once"
+    );
     assert_eq!(
         (&lines[0].task_id, &lines[3].task_id),
         (&task_ids[0], &task_ids[1])
     );
-    let (lines, token) = read_logs(&user, tail(&run.run_id)).await;
+    let (lines, token) = read_logs(&user, tail(&user, &run.run_id)).await;
     assert_eq!(texts(&lines), all);
     let (none, _) = read_logs(
         &user,
         api::TailLogsRequest {
             resume_token: token,
-            ..tail(&run.run_id)
+            ..tail(&user, &run.run_id)
         },
     )
     .await;
-    assert_eq!(texts(&none), Vec::<&str>::new(), "nothing new came");
+    assert_eq!(texts(&none), Vec::<&str>::new());
     let (last, _) = read_logs(
         &user,
         api::TailLogsRequest {
             last_lines: 3,
-            ..tail(&run.run_id)
+            ..tail(&user, &run.run_id)
         },
     )
     .await;
@@ -261,37 +268,32 @@ async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
         &user,
         api::TailLogsRequest {
             min_level: error,
-            ..tail(&run.run_id)
+            ..tail(&user, &run.run_id)
         },
     )
     .await;
     assert_eq!(texts(&loud), ["first loud", "second loud"]);
     let of_task = api::TailLogsRequest {
         task_id: task_ids[1].clone(),
-        ..tail(&run.run_id)
+        ..tail(&user, &run.run_id)
     };
     assert_eq!(texts(&read_logs(&user, of_task).await.0), all[2..]);
-    let counted = metrics(&running, Service::Callback).await;
-    assert!(
-        counted.contains("servo_callback_log_lines_total{tenant_id=\"demo\"}"),
-        "{counted}"
-    );
-    assert!(
-        counted.contains("servo_callback_reports_total{kind=\"finished\",answer=\"folded\"} 2"),
-        "{counted}"
-    );
+    let page = metrics(&running.mesh, Service::Callback).await;
+    let of_tenant = format!("tenant_id=\"{}\"", user.tenant());
+    let series = format!("servo_callback_log_lines_total{{{of_tenant}}} 8");
+    assert!(page.contains(&series), "{series} in {page}");
 }
 
 #[tokio::test]
-async fn bad_calls_over_https_and_bad_tails_get_their_precise_errors() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn invalid_calls_over_https_and_of_tail_logs_get_precise_errors() {
+    let running = Running::shared().await;
+    let user = running.user();
     let mut envelopes = work_by_hand(&user);
     user.deploy(manifest(vec![asset("web/a", &[], "")]))
         .await
         .unwrap();
     let run = user.trigger(&["web.a"]).await.unwrap();
-    let web = Web::of(&running);
+    let web = HttpClient::of(&running.mesh);
     let envelope = envelopes.recv().await.unwrap();
     let paths = envelope.callbacks.clone().unwrap();
     let (bad, unknown) = (StatusCode::BAD_REQUEST, StatusCode::UNAUTHORIZED);
@@ -302,10 +304,11 @@ async fn bad_calls_over_https_and_bad_tails_get_their_precise_errors() {
         (r#"{"outcome": "GOOD"}"#, "GOOD"),
         ("{}", "outcome"),
     ] {
-        let told = web
+        let response = web
             .refused(&paths.finished, body, bad, "INVALID_FIELD")
             .await;
-        assert!(told["detail"].as_str().unwrap().contains(word), "{told}");
+        let detail = response["detail"].as_str().unwrap();
+        assert!(detail.contains(word), "{response}");
     }
     let forged = format!("{}A", &paths.finished[..paths.finished.len() - 1]);
     web.refused(&forged, "{}", unknown, "SIGNATURE_INVALID")
@@ -343,50 +346,50 @@ async fn bad_calls_over_https_and_bad_tails_get_their_precise_errors() {
     assert_eq!(
         tasks[0].state(),
         api::TaskState::Queued,
-        "nothing of it counts"
+        "none of the calls counts"
     );
     let mut callback = user.client.callback();
     let absent = format!("run_{}", "a".repeat(26));
     let absent_task = format!("task_{}", "a".repeat(26));
-    for (asked, code) in [
-        (tail(&absent), tonic::Code::NotFound),
-        (tail("x"), tonic::Code::InvalidArgument),
+    for (request, code) in [
+        (tail(&user, &absent), tonic::Code::NotFound),
+        (tail(&user, "x"), tonic::Code::InvalidArgument),
         (
             api::TailLogsRequest {
                 task_id: absent_task,
-                ..tail(&run.run_id)
+                ..tail(&user, &run.run_id)
             },
             tonic::Code::NotFound,
         ),
         (
             api::TailLogsRequest {
                 resume_token: "AAAA".into(),
-                ..tail(&run.run_id)
+                ..tail(&user, &run.run_id)
             },
             tonic::Code::OutOfRange,
         ),
         (
             api::TailLogsRequest {
                 workspace: "other".into(),
-                ..tail(&run.run_id)
+                ..tail(&user, &run.run_id)
             },
             tonic::Code::NotFound,
         ),
     ] {
         let refused = callback
-            .tail_logs(asked.clone())
+            .tail_logs(request.clone())
             .await
             .err()
             .map(|status| status.code());
-        assert_eq!(refused, Some(code), "{asked:?}");
+        assert_eq!(refused, Some(code), "{request:?}");
     }
 }
 
 #[tokio::test]
 async fn only_committed_outputs_count() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
-    let _worker = user.work(5);
+    let running = Running::shared().await;
+    let user = running.user();
+    let _worker = user.start_worker(5);
     let once = api::RetryPolicy {
         max_attempts: 1,
         ..Default::default()
@@ -402,11 +405,11 @@ async fn only_committed_outputs_count() {
     user.deploy(manifest(outputs.into())).await.unwrap();
     let run = user.trigger(&["out.*"]).await.unwrap();
     assert_eq!(
-        user.ended(&run.run_id).await.unwrap().state(),
+        user.wait_for_end(&run.run_id).await.unwrap().state(),
         api::RunState::Failed
     );
     let tasks = user.tasks(&run.run_id).await.unwrap();
-    let told = |name: &str| {
+    let state_and_error = |name: &str| {
         let task = tasks
             .iter()
             .find(|task| task.asset_key == format!("out/{name}"))
@@ -418,7 +421,10 @@ async fn only_committed_outputs_count() {
             .unwrap_or_default();
         (task.state(), error)
     };
-    assert_eq!(told("good"), (api::TaskState::Succeeded, String::new()));
+    assert_eq!(
+        state_and_error("good"),
+        (api::TaskState::Succeeded, String::new())
+    );
     for (name, words) in [
         ("missing", ["outputs[0].uri", "there is no commit marker"]),
         ("wrong", ["outputs[0].commit_digest", "sha256"]),
@@ -431,7 +437,7 @@ async fn only_committed_outputs_count() {
             ["outputs[0].uri", "outside of the attempt's folder"],
         ),
     ] {
-        let (state, error) = told(name);
+        let (state, error) = state_and_error(name);
         assert_eq!(state, api::TaskState::Failed, "{name}");
         assert!(
             words.iter().all(|word| error.contains(word)),
@@ -441,65 +447,126 @@ async fn only_committed_outputs_count() {
     let mut admin = PgConnection::connect(running.mesh.admin_url())
         .await
         .unwrap();
-    let made: Vec<(String, i16)> =
-        sqlx::query_as("SELECT asset_key, state FROM scheduler.materializations")
-            .fetch_all(&mut admin)
-            .await
-            .unwrap();
-    assert_eq!(
-        made,
-        [("out/good".to_owned(), 3)],
-        "promoted is the good one alone"
-    );
-}
-
-/// Waits, by the database's clock, until the last beat is this old.
-async fn silence_of(running: &Running, seconds: f64) {
-    let mut admin = PgConnection::connect(running.mesh.admin_url())
+    let select = "SELECT asset_key, state FROM scheduler.materializations WHERE tenant = $1";
+    let promoted: Vec<(String, i16)> = sqlx::query_as(select)
+        .bind(user.tenant())
+        .fetch_all(&mut admin)
         .await
         .unwrap();
-    let silent =
-        "SELECT count(*) > 0 AND bool_and(beat_at < clock_timestamp() - make_interval(secs => $1))
-        FROM callback.heartbeats";
-    loop {
-        let (silent,): (bool,) = sqlx::query_as(silent)
-            .bind(seconds)
-            .fetch_one(&mut admin)
-            .await
-            .unwrap();
-        if silent {
-            return;
+    assert_eq!(promoted, [("out/good".to_owned(), 3)]);
+}
+
+/// Whether the signatures of heartbeats expire during an outage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Signatures {
+    StayValid,
+    Expire,
+}
+
+/// How long an outage lasts, and how fast losses are noticed. The short form proves the same as the
+/// full one with smaller settings.
+#[derive(Debug, Clone, Copy)]
+struct OutagePace {
+    timings: LivenessTimings,
+    heartbeat_timeout: Duration,
+    /// More than twice the heartbeat timeout, and longer than a short signature is valid: the
+    /// heartbeat timeout, three times the grace, and a second for rounding.
+    outage: Duration,
+}
+
+impl OutagePace {
+    fn new(signatures: Signatures) -> OutagePace {
+        let (heartbeat, grace) = if full() {
+            (Duration::from_secs(1), Duration::from_secs(1))
+        } else {
+            (Duration::from_millis(300), Duration::from_millis(200))
+        };
+        let timings = LivenessTimings {
+            heartbeat,
+            signature_grace: (signatures == Signatures::Expire).then_some(grace),
+            ..LivenessTimings::FAST
+        };
+        let heartbeat_timeout = Duration::from_secs(if full() { 4 } else { 2 });
+        OutagePace {
+            timings,
+            heartbeat_timeout,
+            outage: heartbeat_timeout * 9 / 4,
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Something is not there for twice the heartbeat timeout, in the way that `harm` makes it so. `lasts` waits that long.
-async fn nobody_is_lost(
+/// Succeeds when the test allows it, and sends heartbeats until then.
+struct Released(watch::Receiver<bool>);
+
+impl Handler for Released {
+    async fn run(&self, _: Attempt) -> AttemptOutcome {
+        self.0.clone().wait_for(|released| *released).await.unwrap();
+        AttemptOutcome::succeeded()
+    }
+}
+
+fn work_until_released(user: &User) -> watch::Sender<bool> {
+    let (release, released) = watch::channel(false);
+    let info = api::WorkerInfo {
+        name: "released".into(),
+        slots: 2,
+        handlers: vec!["noop".to_owned()],
+        ..Default::default()
+    };
+    let config = WorkerConfig::new(user.tenant(), info);
+    let client = user.client.clone();
+    tokio::spawn(Worker::new(client.clone(), client, config, Released(released)).run());
+    release
+}
+
+/// Waits for a heartbeat that is stored later than `after`.
+async fn wait_for_heartbeat(running: &Running, after: Instant) {
+    let mut admin = PgConnection::connect(running.mesh.admin_url())
+        .await
+        .unwrap();
+    // The age by the database's clock, because times of two clocks cannot be compared.
+    let age = "SELECT extract(epoch FROM clock_timestamp() - max(beat_at))::float8 \
+               FROM callback.heartbeats";
+    until_true("a heartbeat to be stored", async || {
+        let age: Option<f64> = sqlx::query_scalar(age).fetch_one(&mut admin).await.unwrap();
+        age.is_some_and(|age| age < after.elapsed().as_secs_f64())
+    })
+    .await;
+}
+
+/// Harms a service while an attempt runs, heals it after more than twice the heartbeat timeout, and
+/// asserts that the attempt survives.
+///
+/// The attempt ends only after it has sent heartbeats for a whole heartbeat timeout after the
+/// outage, so its outcome does not come in time to save it.
+async fn assert_attempt_survives(
+    signatures: Signatures,
     harm: impl FnOnce(&mut Running),
-    lasts: impl AsyncFnOnce(&Running),
     heal: impl FnOnce(&mut Running),
 ) {
-    let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
+    let pace = OutagePace::new(signatures);
+    let mut running = Running::start_with(|options| options.timings(pace.timings)).await;
     let user = User::of(&running.mesh).unwrap();
-    let _worker = user.work(2);
-    let nap = impatient(asset("nap/a", &[], r#"{"do":"sleep","ms":13000}"#));
-    user.deploy(manifest(vec![nap])).await.unwrap();
-    let run = user.trigger(&["nap.a"]).await.unwrap();
-    silence_of(&running, 0.0).await;
+    let release = work_until_released(&user);
+    let mut waiting = with_short_timeouts(asset("long/a", &[], ""));
+    waiting.timeouts.as_mut().unwrap().heartbeat = Some(pace.heartbeat_timeout.try_into().unwrap());
+    user.deploy(manifest(vec![waiting])).await.unwrap();
+    let began = Instant::now();
+    let run = user.trigger(&["long.a"]).await.unwrap();
+    wait_for_heartbeat(&running, began).await;
     harm(&mut running);
-    lasts(&running).await;
+    tokio::time::sleep(pace.outage).await;
     heal(&mut running);
-    // Fails with the last words of a process that could not begin, instead of waiting for it.
+    // Fails with the last log line of a process that ended, instead of waiting for it.
     running.mesh.wait_until_healthy().await.unwrap();
-    let ended = user.ended(&run.run_id).await.unwrap();
+    let healed = Instant::now();
+    wait_for_heartbeat(&running, healed).await;
+    wait_for_heartbeat(&running, healed + pace.heartbeat_timeout).await;
+    release.send(true).unwrap();
+    let ended = user.wait_for_end(&run.run_id).await.unwrap();
     assert_eq!(ended.state(), api::RunState::Succeeded, "{ended:?}");
     let tasks = user.tasks(&run.run_id).await.unwrap();
     assert_eq!((tasks[0].attempt, tasks[0].failures), (1, 0), "{tasks:?}");
-}
-
-async fn nobody_is_heard(running: &Running) {
-    silence_of(running, 9.0).await;
 }
 
 fn signal(service: Service, signal: Signal) -> impl FnOnce(&mut Running) {
@@ -513,118 +580,78 @@ fn signal(service: Service, signal: Signal) -> impl FnOnce(&mut Running) {
     }
 }
 
-#[tokio::test]
-async fn f04_a_stopped_callback_costs_no_attempt() {
-    let (stop, go_on) = (
-        signal(Service::Callback, Signal::SIGSTOP),
-        signal(Service::Callback, Signal::SIGCONT),
-    );
-    nobody_is_lost(stop, nobody_is_heard, go_on).await;
+async fn assert_attempt_survives_a_stopped_callback(signatures: Signatures) {
+    let stop = signal(Service::Callback, Signal::SIGSTOP);
+    let resume = signal(Service::Callback, Signal::SIGCONT);
+    assert_attempt_survives(signatures, stop, resume).await;
 }
 
-#[tokio::test]
-async fn f04_a_killed_callback_costs_no_attempt() {
+async fn assert_attempt_survives_a_killed_callback(signatures: Signatures) {
     let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
-    nobody_is_lost(kill, nobody_is_heard, |running| {
-        running.mesh.launch(Service::Callback).unwrap()
-    })
-    .await;
+    let restart = |running: &mut Running| running.mesh.launch(Service::Callback).unwrap();
+    assert_attempt_survives(signatures, kill, restart).await;
 }
 
-/// Whoever judges was away itself: all that is due is long overdue when it comes back, and everybody is alive.
 #[tokio::test]
-async fn f04_a_stopped_scheduler_declares_nobody_lost() {
-    let (stop, go_on) = (
-        signal(Service::Scheduler, Signal::SIGSTOP),
-        signal(Service::Scheduler, Signal::SIGCONT),
-    );
-    nobody_is_lost(
-        stop,
-        async |_| tokio::time::sleep(Duration::from_secs(9)).await,
-        go_on,
-    )
-    .await;
+async fn f04_an_attempt_survives_a_stopped_callback() {
+    assert_attempt_survives_a_stopped_callback(Signatures::StayValid).await;
 }
 
-/// The beat that is stored last, in seconds of the database's clock.
-async fn last_beat(running: &Running) -> Option<f64> {
-    let mut admin = PgConnection::connect(running.mesh.admin_url())
+#[tokio::test]
+async fn f04_an_attempt_survives_a_killed_callback() {
+    assert_attempt_survives_a_killed_callback(Signatures::StayValid).await;
+}
+
+/// When the scheduler continues, every timer is long overdue although every attempt is alive.
+#[tokio::test]
+async fn f04_an_attempt_survives_a_stopped_scheduler() {
+    let stop = signal(Service::Scheduler, Signal::SIGSTOP);
+    let resume = signal(Service::Scheduler, Signal::SIGCONT);
+    assert_attempt_survives(Signatures::StayValid, stop, resume).await;
+}
+
+#[tokio::test]
+async fn f14_an_attempt_survives_a_callback_that_is_stopped_until_signatures_expire() {
+    assert_attempt_survives_a_stopped_callback(Signatures::Expire).await;
+}
+
+#[tokio::test]
+async fn f14_an_attempt_survives_a_callback_that_is_dead_until_signatures_expire() {
+    assert_attempt_survives_a_killed_callback(Signatures::Expire).await;
+}
+
+/// The time of the last stored heartbeat, in seconds of the database's clock.
+async fn last_heartbeat(mesh: &MeshInfo, tenant: &str) -> Option<f64> {
+    let mut admin = PgConnection::connect(mesh.admin_url()).await.unwrap();
+    let select = "SELECT extract(epoch FROM max(beat_at))::float8 \
+                  FROM callback.heartbeats WHERE tenant = $1";
+    let (at,): (Option<f64>,) = sqlx::query_as(select)
+        .bind(tenant)
+        .fetch_one(&mut admin)
         .await
         .unwrap();
-    let (at,): (Option<f64>,) =
-        sqlx::query_as("SELECT extract(epoch FROM max(beat_at))::float8 FROM callback.heartbeats")
-            .fetch_one(&mut admin)
-            .await
-            .unwrap();
     at
 }
 
-async fn beat_after(running: &Running, before: Option<f64>) {
-    while last_beat(running).await <= before {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-}
-
-/// Something is not there for longer than a beat's signature lives; the attempt beats again and ends as the first.
-async fn an_outage_outlasts_signatures(
-    harm: impl FnOnce(&mut Running),
-    heal: impl FnOnce(&mut Running),
-) {
-    let mut running = Running::start_with(|options| options.pace(LivenessPace::FORGETFUL)).await;
-    let user = User::of(&running.mesh).unwrap();
-    let _worker = user.work(2);
-    // Longer than the outage and the heartbeat timeout after it: its outcome does not come in time to save it.
-    let nap = impatient(asset("nap/a", &[], r#"{"do":"sleep","ms":25000}"#));
-    user.deploy(manifest(vec![nap])).await.unwrap();
-    let run = user.trigger(&["nap.a"]).await.unwrap();
-    beat_after(&running, None).await;
-    harm(&mut running);
-    let last = last_beat(&running).await;
-    // The timeout of 4 s, three times the grace of 1 s, and the second that is rounded away.
-    silence_of(&running, 9.0).await;
-    heal(&mut running);
-    running.mesh.wait_until_healthy().await.unwrap();
-    beat_after(&running, last).await;
-    let ended = user.ended(&run.run_id).await.unwrap();
-    assert_eq!(ended.state(), api::RunState::Succeeded, "{ended:?}");
-    let tasks = user.tasks(&run.run_id).await.unwrap();
-    assert_eq!((tasks[0].attempt, tasks[0].failures), (1, 0), "{tasks:?}");
-}
-
-#[tokio::test]
-async fn f14_a_callback_that_is_stopped_for_longer_than_signatures_live_costs_no_attempt() {
-    let (stop, go_on) = (
-        signal(Service::Callback, Signal::SIGSTOP),
-        signal(Service::Callback, Signal::SIGCONT),
-    );
-    an_outage_outlasts_signatures(stop, go_on).await;
-}
-
-#[tokio::test]
-async fn f14_a_callback_that_is_dead_for_longer_than_signatures_live_costs_no_attempt() {
-    let kill = |running: &mut Running| running.mesh.kill_9(Service::Callback).unwrap();
-    an_outage_outlasts_signatures(kill, |running| {
-        running.mesh.launch(Service::Callback).unwrap()
+/// Sends heartbeats until the path is refused as expired.
+async fn wait_until_expired(web: &HttpClient, path: &str, heartbeat: &Value) {
+    until_true("the signature of the path to expire", async || {
+        let (status, response) = web.post(path, heartbeat.clone()).await;
+        let is_expired = status == StatusCode::UNAUTHORIZED;
+        if is_expired {
+            assert_eq!(response["reason"], "SIGNATURE_EXPIRED", "{response}");
+        } else {
+            assert_eq!(status, StatusCode::OK, "{response}");
+        }
+        is_expired
     })
     .await;
 }
 
-/// Beats until the path is refused as expired.
-async fn until_expired(web: &Web, path: &str, beat: &Value) {
-    loop {
-        let (status, told) = web.post(path, beat.clone()).await;
-        if status == StatusCode::UNAUTHORIZED {
-            assert_eq!(told["reason"], "SIGNATURE_EXPIRED", "{told}");
-            return;
-        }
-        assert_eq!(status, StatusCode::OK, "{told}");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-}
-
 #[tokio::test]
-async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
-    let running = Running::start_with(|options| options.pace(LivenessPace::FORGETFUL)).await;
+async fn f15_an_expired_path_is_accepted_only_with_the_outcome_path_of_its_attempt() {
+    let timings = OutagePace::new(Signatures::Expire).timings;
+    let running = Running::start_with(|options| options.timings(timings)).await;
     let user = User::of(&running.mesh).unwrap();
     let mut envelopes = work_by_hand(&user);
     user.deploy(manifest(vec![
@@ -634,7 +661,7 @@ async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
     .await
     .unwrap();
     let run = user.trigger(&["web.*"]).await.unwrap();
-    let web = Web::of(&running);
+    let web = HttpClient::of(&running.mesh);
     let (one, other) = (
         envelopes.recv().await.unwrap(),
         envelopes.recv().await.unwrap(),
@@ -646,13 +673,14 @@ async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
     let task = json!({"ordinal": one.task.unwrap().ordinal});
     let start = json!({"task": task, "session": "by-hand", "mode": "DISPATCH_MODE_PULL"});
     assert_eq!(web.post(&paths.start, start).await.0, StatusCode::OK);
-    // Signatures of a shorter life than the asset's own: nobody counts as lost while they expire.
+    // A shorter timeout than that of the asset, so that the attempt is not lost while its signatures
+    // expire.
     let beat = json!({"task": task, "session": "by-hand", "heartbeatTimeout": "1s"});
-    let (_, answer) = web.post(&paths.heartbeat, beat.clone()).await;
-    let renewed = |verb: &str| answer["renewed"][verb].as_str().unwrap().to_owned();
+    let (_, response) = web.post(&paths.heartbeat, beat.clone()).await;
+    let renewed = |verb: &str| response["renewed"][verb].as_str().unwrap().to_owned();
     let (beats, logs, outcome) = (renewed("heartbeat"), renewed("logs"), paths.finished);
-    until_expired(&web, &beats, &beat).await;
-    let last = last_beat(&running).await;
+    wait_until_expired(&web, &beats, &beat).await;
+    let last = last_heartbeat(&running.mesh, user.tenant()).await;
     let lines =
         |text: &str| json!({"session": "by-hand", "sequence": "1", "lines": [{"text": text}]});
     let forged = |path: &str| format!("{}A", &path[..path.len() - 1]);
@@ -671,47 +699,47 @@ async fn f15_an_expired_path_opens_nothing_without_its_own_attempts_outcome() {
         } else {
             beat.clone()
         };
-        let (status, told) = web.post_renewing(path, renewal, body).await;
-        let told = (
-            status,
-            told["reason"].as_str().unwrap_or_default().to_owned(),
-        );
+        let (status, response) = web.post_renewing(path, renewal, body).await;
         assert_eq!(
-            told,
-            (StatusCode::UNAUTHORIZED, reason.to_owned()),
+            (status, response["reason"].as_str()),
+            (StatusCode::UNAUTHORIZED, Some(reason)),
             "{path} with {renewal}"
         );
     }
-    assert_eq!(last_beat(&running).await, last, "nothing of it was stored");
+    assert_eq!(
+        last_heartbeat(&running.mesh, user.tenant()).await,
+        last,
+        "no refused heartbeat is stored"
+    );
     let (status, stored) = web.post_renewing(&logs, &outcome, lines("mine")).await;
     assert_eq!(status, StatusCode::OK, "{stored}");
     assert_eq!(
-        texts(&read_logs(&user, tail(&run.run_id)).await.0),
+        texts(&read_logs(&user, tail(&user, &run.run_id)).await.0),
         ["mine"]
     );
-    let (status, answer) = web.post_renewing(&beats, &outcome, beat.clone()).await;
-    assert_eq!(status, StatusCode::OK, "{answer}");
-    assert!(last_beat(&running).await > last);
-    let (status, told) = web
-        .post(answer["renewed"]["heartbeat"].as_str().unwrap(), beat)
+    let (status, response) = web.post_renewing(&beats, &outcome, beat.clone()).await;
+    assert_eq!(status, StatusCode::OK, "{response}");
+    assert!(last_heartbeat(&running.mesh, user.tenant()).await > last);
+    let (status, response) = web
+        .post(response["renewed"]["heartbeat"].as_str().unwrap(), beat)
         .await;
     assert_eq!(
         status,
         StatusCode::OK,
-        "the renewed path opens by itself: {told}"
+        "the renewed path needs no other: {response}"
     );
 }
 
 #[tokio::test]
 async fn a_heartbeat_timeout_that_no_manifest_can_have_is_refused() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+    let running = Running::shared().await;
+    let user = running.user();
     let mut envelopes = work_by_hand(&user);
     user.deploy(manifest(vec![asset("web/a", &[], "")]))
         .await
         .unwrap();
     user.trigger(&["web.a"]).await.unwrap();
-    let web = Web::of(&running);
+    let web = HttpClient::of(&running.mesh);
     let envelope = envelopes.recv().await.unwrap();
     let paths = envelope.callbacks.clone().unwrap();
     let task = json!({"ordinal": envelope.task.unwrap().ordinal});
@@ -719,17 +747,13 @@ async fn a_heartbeat_timeout_that_no_manifest_can_have_is_refused() {
         for path in [&paths.heartbeat, &paths.start] {
             let body = json!({"task": task, "session": "by-hand", "heartbeatTimeout": timeout})
                 .to_string();
-            let told = web
+            let response = web
                 .refused(path, &body, StatusCode::BAD_REQUEST, "INVALID_FIELD")
                 .await;
-            assert!(
-                told["detail"]
-                    .as_str()
-                    .unwrap()
-                    .contains("heartbeat_timeout"),
-                "{told}"
-            );
+            let detail = response["detail"].as_str().unwrap();
+            assert!(detail.contains("heartbeat_timeout"), "{response}");
         }
     }
-    assert_eq!(last_beat(&running).await, None, "none of it counts");
+    let stored = last_heartbeat(&running.mesh, user.tenant()).await;
+    assert_eq!(stored, None, "no refused call is stored");
 }

@@ -1,33 +1,33 @@
-//! F17: a cancel lands in whatever state it finds a task, also while a component is down.
-
-use std::time::Duration;
+//! F17: a cancel reaches tasks in every state, also while a component is down.
 
 use servo_client::api::{self, RunState, TaskState};
-use servo_local::{Child, LivenessPace};
+use servo_local::wait::{LIMIT, Wait, until_true};
+use servo_local::{Child, LivenessTimings};
 use servo_model::Service;
-use servo_tests::load::may_repeat;
-use servo_tests::manifest::{asset, impatient, manifest};
+use servo_tests::load::is_retryable;
+use servo_tests::manifest::{asset, manifest, with_short_timeouts};
 use servo_tests::user::{User, WORKSPACE};
 use servo_tests::worker_process::WorkerProcess;
-use servo_tests::{aftermath, full};
+use servo_tests::{full, invariants};
 use tokio::net::TcpListener;
 
 use crate::support::{Running, binaries};
 
-/// What the listener alone can run, and nothing else.
-const LISTENS: &str = "listens";
+/// The handler of the push worker only.
+const PUSHED: &str = "pushed";
+/// A pool without slots.
 const CLOSED: &str = "closed";
 
-/// Who is down while the cancel is asked for.
+/// The component that is down while the run is cancelled.
 #[derive(Debug, Clone, Copy)]
 enum Down {
-    Nobody,
+    Nothing,
     Service(Service),
     Worker,
 }
 
 const ALL: [Down; 6] = [
-    Down::Nobody,
+    Down::Nothing,
     Down::Service(Service::Dispatcher),
     Down::Worker,
     Down::Service(Service::Callback),
@@ -47,17 +47,17 @@ fn every_state() -> api::Manifest {
         ..Default::default()
     };
     let fails = asset("c/retry", &[], r#"{"do":"fail","category":"TRANSIENT"}"#);
-    let listens = api::Handler {
-        name: LISTENS.to_owned(),
+    let pushed = api::Handler {
+        name: PUSHED.to_owned(),
         config_json: String::new(),
     };
     let code = api::CodeRef {
-        target: Some(api::code_ref::Target::Handler(listens)),
+        target: Some(api::code_ref::Target::Handler(pushed)),
         ..Default::default()
     };
     manifest(vec![
-        impatient(asset("c/running", &[], r#"{"do":"sleep","ms":600000}"#)),
-        impatient(asset("c/hung", &[], r#"{"do":"freeze"}"#)),
+        with_short_timeouts(asset("c/running", &[], r#"{"do":"sleep","ms":600000}"#)),
+        with_short_timeouts(asset("c/hung", &[], r#"{"do":"freeze"}"#)),
         asset("c/blocked", &["c/running"], ""),
         api::AssetDefinition {
             retry: Some(retry),
@@ -69,17 +69,18 @@ fn every_state() -> api::Manifest {
         },
         api::AssetDefinition {
             code: Some(code),
-            ..impatient(asset("c/pushed", &[], ""))
+            ..with_short_timeouts(asset("c/pushed", &[], ""))
         },
     ])
 }
 
-/// Takes connections and never answers: what is pushed to it stays in the queue.
-async fn deaf_listener(user: &User) -> TcpListener {
+/// Registers a push worker that accepts connections and never responds, so that tasks stay in the
+/// queue.
+async fn silent_push_worker(user: &User) -> TcpListener {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/push", listener.local_addr().unwrap());
     let (mut register, _) = user.push_worker(&url, 4);
-    register.info.as_mut().unwrap().handlers = vec![LISTENS.to_owned()];
+    register.info.as_mut().unwrap().handlers = vec![PUSHED.to_owned()];
     user.client
         .dispatcher()
         .register_worker(register)
@@ -96,7 +97,7 @@ fn state_of(tasks: &[api::Task], name: &str) -> TaskState {
         .state()
 }
 
-async fn until_every_state(user: &User, run: &str) {
+async fn wait_for_every_state(user: &User, run: &str) {
     let wanted = [
         ("hung", TaskState::Running),
         ("running", TaskState::Running),
@@ -105,67 +106,65 @@ async fn until_every_state(user: &User, run: &str) {
         ("ready", TaskState::Ready),
         ("pushed", TaskState::Dispatched),
     ];
-    loop {
+    until_true("a task in every state", async || {
         let tasks = user.tasks(run).await.unwrap();
-        if wanted
+        wanted
             .iter()
             .all(|(name, state)| state_of(&tasks, name) == *state)
-        {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    })
+    .await;
 }
 
-/// Asks until somebody takes it.
-async fn cancel_patiently(user: &User, run: &str) {
-    let asked = api::CancelRunRequest {
+/// Calls CancelRun until it is accepted.
+async fn cancel_when_reachable(user: &User, run: &str) {
+    let request = api::CancelRunRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: run.to_owned(),
         ..Default::default()
     };
-    while let Err(status) = user.client.scheduler().cancel_run(asked.clone()).await {
-        // Taken, and its answer lost with who gave it.
+    let mut wait = Wait::within(LIMIT, "CancelRun to be accepted");
+    while let Err(status) = user.client.scheduler().cancel_run(request.clone()).await {
+        // An earlier call was accepted, and its response was lost.
         if status.code() == tonic::Code::FailedPrecondition {
             return;
         }
-        assert!(may_repeat(&status), "{status:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(is_retryable(&status), "{status:?}");
+        wait.pause().await;
     }
 }
 
 #[tokio::test]
-async fn chaos_f17_a_cancel_lands_in_every_state_whoever_is_down() {
-    let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
+async fn chaos_f17_a_cancel_reaches_tasks_in_every_state_with_any_component_down() {
+    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let user = User::of(&running.mesh).unwrap();
     user.create_pool(CLOSED, 0).await.unwrap();
     user.deploy(every_state()).await.unwrap();
-    let _listener = deaf_listener(&user).await;
+    let _listener = silent_push_worker(&user).await;
     let worker = WorkerProcess::default();
     let start = |running: &Running| -> Child { worker.start(&running.mesh, &binaries()).unwrap() };
-    let mut at_work = start(&running);
+    let mut worker_process = start(&running);
     for down in &ALL[..if full() { ALL.len() } else { 3 }] {
         let run = user.trigger(&["c.*"]).await.unwrap().run_id;
-        until_every_state(&user, &run).await;
+        wait_for_every_state(&user, &run).await;
         match down {
-            Down::Nobody => {}
+            Down::Nothing => {}
             Down::Service(service) => running.mesh.kill_9(*service).unwrap(),
-            Down::Worker => drop(at_work.kill_group().unwrap()),
+            Down::Worker => drop(worker_process.kill_group().unwrap()),
         }
         match down {
-            // Nobody could take it; it is asked for until they are back.
+            // The call cannot be accepted before the service is back.
             Down::Service(service @ (Service::Scheduler | Service::Gateway)) => {
-                let asking = tokio::spawn({
+                let cancelling = tokio::spawn({
                     let (user, run) = (user.clone(), run.clone());
-                    async move { cancel_patiently(&user, &run).await }
+                    async move { cancel_when_reachable(&user, &run).await }
                 });
                 running.mesh.launch(*service).unwrap();
-                asking.await.unwrap();
+                cancelling.await.unwrap();
             }
-            _ => cancel_patiently(&user, &run).await,
+            _ => cancel_when_reachable(&user, &run).await,
         }
-        // Accepted is folded: who has no attempt is cancelled by then.
+        // An accepted cancel is folded, so tasks without an attempt are cancelled.
         let tasks = user.tasks(&run).await.unwrap();
         for name in ["blocked", "retry", "ready"] {
             assert_eq!(
@@ -178,11 +177,11 @@ async fn chaos_f17_a_cancel_lands_in_every_state_whoever_is_down() {
             Down::Service(service) if !matches!(service, Service::Scheduler | Service::Gateway) => {
                 running.mesh.launch(*service).unwrap();
             }
-            Down::Worker => at_work = start(&running),
+            Down::Worker => worker_process = start(&running),
             _ => {}
         }
         running.mesh.wait_until_healthy().await.unwrap();
-        let ended = user.ended(&run).await.unwrap();
+        let ended = user.wait_for_end(&run).await.unwrap();
         assert_eq!(ended.state(), RunState::Cancelled, "{down:?}: {ended:?}");
         let tasks = user.tasks(&run).await.unwrap();
         assert!(
@@ -192,8 +191,8 @@ async fn chaos_f17_a_cancel_lands_in_every_state_whoever_is_down() {
             "{down:?}: {tasks:?}"
         );
     }
-    drop(at_work);
-    aftermath::check(&mut running.mesh, &binaries())
+    drop(worker_process);
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();

@@ -1,12 +1,13 @@
-//! The Rust client's short forms on a real mesh, and its streams over a door that is killed.
+//! The workspace API of the Rust client on a real mesh, and its streams through a gateway that is
+//! killed.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
 use servo_client::api::{self, LogLevel, RunState, TaskState, WaitReason};
-use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
-use servo_client::{Client, Error, Many, Reason, Run, Workspace};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler, Worker, WorkerConfig};
+use servo_client::{Client, Error, ItemStream, Reason, Run, Workspace};
 use servo_local::{TENANT, free_port};
 use servo_model::Service;
 use servo_tests::manifest::{asset, manifest};
@@ -17,23 +18,23 @@ use tokio::sync::watch;
 use crate::support::Running;
 
 const COMMIT: &str = r#"{"do":"commit"}"#;
-const NAP: &str = r#"{"do":"sleep","ms":60000}"#;
+const SLEEP: &str = r#"{"do":"sleep","ms":60000}"#;
 
 fn workspace(user: &User) -> Workspace {
-    user.client.workspace(TENANT, WORKSPACE)
+    user.client.workspace(user.tenant(), WORKSPACE)
 }
 
-/// raw -> clean -> mail, and a nap of its own.
+/// raw -> clean -> mail, and an asset that sleeps.
 fn shop(mail: &str) -> api::Manifest {
     manifest(vec![
         asset("shop/raw", &[], COMMIT),
         asset("shop/clean", &["shop/raw"], COMMIT),
         asset("shop/mail", &["shop/clean"], mail),
-        asset("nap/a", &[], NAP),
+        asset("nap/a", &[], SLEEP),
     ])
 }
 
-async fn all<T>(stream: Many<T>) -> Vec<T> {
+async fn all<T>(stream: ItemStream<T>) -> Vec<T> {
     stream.try_collect().await.unwrap()
 }
 
@@ -45,13 +46,13 @@ fn keys(assets: &[api::Asset]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn the_short_forms_tell_a_run_from_deploy_to_retry() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn a_workspace_deploys_runs_lists_retries_and_cancels() {
+    let running = Running::shared().await;
+    let user = running.user();
     let workspace = workspace(&user);
     let preview = workspace
         .deploy(shop(""))
-        .with(|asked| asked.validate_only = true)
+        .with(|request| request.validate_only = true)
         .await
         .unwrap();
     assert_eq!(preview.diff.unwrap().changes.len(), 4);
@@ -72,41 +73,41 @@ async fn the_short_forms_tell_a_run_from_deploy_to_retry() {
 
     let planned = workspace
         .plan(Run::of(["shop.*"]))
-        .with(|asked| asked.max_tasks = 1)
+        .with(|request| request.max_tasks = 1)
         .await
         .unwrap();
     assert_eq!(
         (planned.task_count, planned.plan.unwrap().tasks.len()),
         (3, 1)
     );
-    let asked =
+    let request =
         Run::of(["shop.*"]).with(|spec| drop(spec.labels.insert("by".into(), "hand".into())));
     let nightly = || {
         workspace
-            .trigger(asked.clone())
-            .with(|asked| asked.run_key = "nightly".into())
+            .trigger(request.clone())
+            .with(|request| request.run_key = "nightly".into())
     };
     let run = nightly().await.unwrap().run_id;
     assert_eq!(
         nightly().await.unwrap().run_id,
         run,
-        "the same request under the same key"
+        "the same key with the same request is the same run"
     );
-    let told = all(workspace.explain(&run).stream()).await;
-    assert_eq!(told.last().unwrap().reason(), WaitReason::Upstream);
+    let explanations = all(workspace.explain(&run).stream()).await;
+    assert_eq!(explanations.last().unwrap().reason(), WaitReason::Upstream);
     let alone = workspace
         .explain(&run)
-        .with(|asked| asked.task_id.clone_from(&told[2].task_id));
+        .with(|request| request.task_id.clone_from(&explanations[2].task_id));
     assert_eq!(all(alone.stream()).await.len(), 1);
 
-    let _worker = user.work(4);
+    let _worker = user.start_worker(4);
     assert_eq!(
         workspace.wait(&run).await.unwrap().state(),
         RunState::Failed
     );
     let failed = workspace
         .runs()
-        .with(|asked| asked.filter = "state = FAILED".into());
+        .with(|request| request.filter = "state = FAILED".into());
     assert_eq!(all(failed.stream()).await[0].run_id, run);
     let tasks = all(workspace.tasks(&run).stream()).await;
     let states: Vec<TaskState> = tasks.iter().map(api::Task::state).collect();
@@ -120,35 +121,35 @@ async fn the_short_forms_tell_a_run_from_deploy_to_retry() {
     );
     let failure = workspace.task(&run, &tasks[2].task_id).await.unwrap();
     assert_eq!(failure.attempts.len(), 1);
-    let made = workspace
+    let materializations = workspace
         .materializations()
-        .with(|asked| asked.filter = format!("run_id = {run}"));
-    assert_eq!(all(made.stream()).await.len(), 2);
+        .with(|request| request.filter = format!("run_id = {run}"));
+    assert_eq!(all(materializations.stream()).await.len(), 2);
     assert_eq!(all(workspace.workers().stream()).await.len(), 1);
     assert!(all(workspace.logs(&run).stream()).await.is_empty());
 
     workspace
         .deploy(shop(""))
-        .with(|asked| asked.comment = "mended".into())
+        .with(|request| request.comment = "fixed".into())
         .await
         .unwrap();
-    let mended = workspace
+    let fixed = workspace
         .retry(&run)
-        .with(|asked| asked.use_current_deployment = true)
+        .with(|request| request.use_current_deployment = true)
         .await
         .unwrap();
     assert_eq!(
-        (mended.retry_of.as_str(), mended.tasks.unwrap().total),
+        (fixed.retry_of.as_str(), fixed.tasks.unwrap().total),
         (run.as_str(), 1)
     );
     assert_eq!(
-        workspace.wait(&mended.run_id).await.unwrap().state(),
+        workspace.wait(&fixed.run_id).await.unwrap().state(),
         RunState::Succeeded
     );
     let nap = workspace.trigger(Run::of(["nap/a"])).await.unwrap().run_id;
     workspace
         .cancel(&nap)
-        .with(|asked| asked.comment = "by mistake".into())
+        .with(|request| request.comment = "by mistake".into())
         .await
         .unwrap();
     assert_eq!(
@@ -160,13 +161,12 @@ async fn the_short_forms_tell_a_run_from_deploy_to_retry() {
         RunState::Cancelled
     );
     assert_eq!(all(workspace.runs().stream()).await.len(), 3);
-    running.mesh.stop().unwrap();
 }
 
 #[tokio::test]
-async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn a_workspace_reads_the_graph_transfers_artifacts_and_returns_refusals() {
+    let running = Running::shared().await;
+    let user = running.user();
     let workspace = workspace(&user);
     let broken = manifest(vec![asset("shop/a", &["shop/ghost"], "")]);
     let refused = workspace.deploy(broken).await.unwrap_err();
@@ -180,7 +180,7 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
         "{violations:?}"
     );
 
-    // More than a status has room for.
+    // More faults than fit into a status.
     let broken = || {
         manifest(
             (0..300)
@@ -192,7 +192,7 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
         workspace.deploy(broken()).await,
         workspace
             .deploy(broken())
-            .with(|asked| asked.validate_only = true)
+            .with(|request| request.validate_only = true)
             .await,
     ] {
         let Err(Error::Refused {
@@ -224,7 +224,7 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
     assert_eq!(all(workspace.assets(&[]).stream()).await.len(), 4);
     let filtered = workspace
         .assets(&[])
-        .with(|asked| asked.filter = "namespace = nap".into());
+        .with(|request| request.filter = "namespace = nap".into());
     assert_eq!(keys(&all(filtered.stream()).await), ["nap/a"]);
     assert_eq!(
         workspace.asset("shop/clean").await.unwrap().upstream_keys,
@@ -258,7 +258,7 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
         other.download(&digest).await.unwrap_err().reason(),
         Some(Reason::ArtifactNotFound)
     );
-    // Too large to be sent inline: it goes the way of artifacts by itself.
+    // Too large to be sent inline, so the client uploads it as an artifact.
     let wordy = |n: usize| api::AssetDefinition {
         description: "x".repeat(1_000),
         ..asset(&format!("large/t{n:04}"), &[], "")
@@ -277,18 +277,18 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
     assert_eq!(
         all(other.assets(&[]).stream()).await.len(),
         1_200,
-        "page by page"
+        "all pages"
     );
     assert_eq!(all(workspace.assets(&[]).stream()).await.len(), 4);
 
-    // Nobody was ever there: that is told, not waited for.
-    let nobody = user
+    // A server that never existed is an error; the client does not wait for it.
+    let absent_server = user
         .client
         .at(&format!("https://localhost:{}", free_port().unwrap()))
         .unwrap();
     let absent = format!("run_{}", "a".repeat(26));
-    let unreachable = nobody
-        .workspace(TENANT, WORKSPACE)
+    let unreachable = absent_server
+        .workspace(user.tenant(), WORKSPACE)
         .wait(&absent)
         .await
         .unwrap_err();
@@ -296,27 +296,30 @@ async fn the_short_forms_read_the_graph_move_artifacts_and_tell_refusals() {
         matches!(unreachable, Error::Unreachable(_)),
         "{unreachable:?}"
     );
-    // Somebody is there who never says a word.
+    // A server that accepts connections and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mute = user
+    let silent_server = user
         .client
         .at(&format!("https://{}", silent.local_addr().unwrap()))
         .unwrap();
-    let mut asked = tonic::Request::new(api::GetRunRequest::default());
-    asked.set_timeout(Duration::from_millis(100));
-    let late = mute.scheduler().get_run(asked).await.unwrap_err();
+    let mut request = tonic::Request::new(api::GetRunRequest::default());
+    request.set_timeout(Duration::from_millis(100));
+    let late = silent_server
+        .scheduler()
+        .get_run(request)
+        .await
+        .unwrap_err();
     assert_eq!(late.code(), tonic::Code::DeadlineExceeded, "{late:?}");
-    running.mesh.stop().unwrap();
 }
 
-/// Writes a line, waits until it may go on, and writes another.
+/// Writes a log line, waits until the test releases it, and writes another.
 struct Talking {
     client: Client,
-    go_on: watch::Receiver<bool>,
+    released: watch::Receiver<bool>,
 }
 
 impl Talking {
-    async fn say(&self, attempt: &Attempt, sequence: u64, word: &str) {
+    async fn log(&self, attempt: &Attempt, sequence: u64, word: &str) {
         let envelope = attempt.envelope();
         let text = format!("{} {word}", envelope.asset_key);
         let line = api::LogLine {
@@ -341,15 +344,19 @@ impl Talking {
 }
 
 impl Handler for Talking {
-    async fn run(&self, attempt: Attempt) -> Done {
-        self.say(&attempt, 1, "begins").await;
-        self.go_on.clone().wait_for(|may| *may).await.unwrap();
-        self.say(&attempt, 2, "ends").await;
-        Done::succeeded()
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
+        self.log(&attempt, 1, "begins").await;
+        self.released
+            .clone()
+            .wait_for(|released| *released)
+            .await
+            .unwrap();
+        self.log(&attempt, 2, "ends").await;
+        AttemptOutcome::succeeded()
     }
 }
 
-fn talk(user: &User, go_on: watch::Receiver<bool>) {
+fn start_talking(user: &User, released: watch::Receiver<bool>) {
     let handlers = vec!["noop".to_owned()];
     let info = api::WorkerInfo {
         name: "talking".into(),
@@ -360,17 +367,17 @@ fn talk(user: &User, go_on: watch::Receiver<bool>) {
     let config = WorkerConfig::new(user.tenant(), info);
     let talking = Talking {
         client: user.client.clone(),
-        go_on,
+        released,
     };
     tokio::spawn(Worker::new(user.client.clone(), user.client.clone(), config, talking).run());
 }
 
 #[tokio::test]
-async fn logs_and_watches_go_on_behind_a_door_that_was_killed() {
+async fn logs_and_watches_continue_after_their_gateway_was_killed() {
     let mut running = Running::start_with(|options| options.instances(Service::Gateway, 2)).await;
-    let [user, worker] = [0, 1].map(|door| User::at(&running.mesh, door, TENANT).unwrap());
-    let (go_on, may) = watch::channel(false);
-    talk(&worker, may);
+    let [user, worker] = [0, 1].map(|gateway| User::at(&running.mesh, gateway, TENANT).unwrap());
+    let (release, released) = watch::channel(false);
+    start_talking(&worker, released);
     let workspace = workspace(&user);
     workspace
         .deploy(manifest(vec![
@@ -382,21 +389,21 @@ async fn logs_and_watches_go_on_behind_a_door_that_was_killed() {
     let run = workspace.trigger(Run::of(["talk.*"])).await.unwrap().run_id;
     let mut lines = workspace
         .logs(&run)
-        .with(|asked| asked.follow = true)
+        .with(|request| request.follow = true)
         .stream();
     assert_eq!(lines.next().await.unwrap().unwrap().text, "talk/a begins");
     let mut changes = workspace
         .watch(&run)
-        .with(|asked| asked.include_events = true)
+        .with(|request| request.include_events = true)
         .stream();
     let first = changes.next().await.unwrap().unwrap();
     assert_eq!(first.run.unwrap().state(), RunState::Running);
     let waiting = tokio::spawn(workspace.wait(&run).into_future());
 
     running.mesh.kill_9(Service::Gateway).unwrap();
-    go_on.send(true).unwrap();
+    release.send(true).unwrap();
     assert_eq!(
-        worker.ended(&run).await.unwrap().state(),
+        worker.wait_for_end(&run).await.unwrap().state(),
         RunState::Succeeded
     );
     running.mesh.launch(Service::Gateway).unwrap();
@@ -406,7 +413,7 @@ async fn logs_and_watches_go_on_behind_a_door_that_was_killed() {
     assert_eq!(
         rest,
         ["talk/a ends", "talk/b begins", "talk/b ends"],
-        "each once, none lost"
+        "each line once"
     );
     let changes = all(changes).await;
     assert_eq!(
@@ -421,15 +428,15 @@ async fn logs_and_watches_go_on_behind_a_door_that_was_killed() {
     assert_eq!(
         events.iter().collect::<BTreeSet<_>>().len(),
         events.len(),
-        "no event is told twice"
+        "each event once"
     );
     assert_eq!(waiting.await.unwrap().unwrap().state(), RunState::Succeeded);
 
-    let last = workspace.logs(&run).with(|asked| asked.last_lines = 1);
+    let last = workspace.logs(&run).with(|request| request.last_lines = 1);
     assert_eq!(all(last.stream()).await[0].text, "talk/b ends");
     let loud = workspace
         .logs(&run)
-        .with(|asked| asked.set_min_level(LogLevel::Error));
+        .with(|request| request.set_min_level(LogLevel::Error));
     assert!(all(loud.stream()).await.is_empty());
     let refused = workspace
         .logs("nonsense")

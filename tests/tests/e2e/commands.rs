@@ -8,12 +8,13 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use servo_local::wait::until_true_blocking;
 use servo_local::{Child, Postgres, PostgresOptions};
 use tempfile::TempDir;
 
 use crate::support::{binaries, processes_naming};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const EXIT_LIMIT: Duration = Duration::from_secs(120);
 
 fn standalone() -> Command {
     let mut command = Command::new(binaries().join("servo-standalone"));
@@ -23,29 +24,29 @@ fn standalone() -> Command {
     command
 }
 
-/// Runs `dev` until it has shown its services, interrupts it, and checks that nothing is left.
+/// Runs `dev` until it has printed its services, interrupts it, and asserts that no process is left.
 fn dev_once(dir: &Path) -> Value {
-    let shown = interrupt(dev(dir), dir);
+    let printed = interrupt(dev(dir), dir);
     assert_eq!(processes_naming(dir), Vec::<u32>::new(), "still running");
-    shown
+    printed
 }
 
-/// Interrupts a running `dev` and returns what it has shown.
+/// Interrupts a running `dev`, asserts that it ends successfully, and returns its output.
 fn interrupt(mut dev: Child, dir: &Path) -> Value {
-    let shown = std::fs::read(dir.join("shown")).unwrap();
+    let printed = std::fs::read(dir.join("stdout")).unwrap();
     dev.signal(Signal::SIGINT).unwrap();
-    let status = dev.wait_for(PATIENCE).unwrap().unwrap();
-    let complaint = std::fs::read_to_string(dir.join("complaint")).unwrap();
-    assert!(status.success(), "{status}: {complaint}");
-    serde_json::from_slice(&shown).unwrap()
+    let status = dev.wait_for(EXIT_LIMIT).unwrap().unwrap();
+    let stderr = std::fs::read_to_string(dir.join("stderr")).unwrap();
+    assert!(status.success(), "{status}: {stderr}");
+    serde_json::from_slice(&printed).unwrap()
 }
 
 #[test]
-fn dev_starts_nine_healthy_services_twice_and_leaves_nothing() {
+fn dev_starts_nine_healthy_services_twice_and_leaves_no_process() {
     let dir = TempDir::new().unwrap();
     for _ in 0..2 {
-        let shown = dev_once(dir.path());
-        let services = shown["services"].as_array().unwrap();
+        let printed = dev_once(dir.path());
+        let services = printed["services"].as_array().unwrap();
         assert_eq!(services.len(), 9);
         for service in services {
             assert_eq!(service["healthy"], true, "{service}");
@@ -58,18 +59,18 @@ fn dev_starts_nine_healthy_services_twice_and_leaves_nothing() {
 }
 
 #[test]
-fn the_binary_alone_runs_all_nine_in_one_process() {
+fn the_standalone_binary_runs_all_services_in_one_process() {
     let dir = TempDir::new().unwrap();
     let alone = dir.path().join("bin").join("servo-standalone");
     std::fs::create_dir_all(alone.parent().unwrap()).unwrap();
     std::fs::copy(binaries().join("servo-standalone"), &alone).unwrap();
     let mesh = dir.path().join("mesh");
-    let shown = interrupt(dev_with(&alone, &mesh, None), &mesh);
-    let services = shown["services"].as_array().unwrap();
+    let printed = interrupt(dev_with(&alone, &mesh, None), &mesh);
+    let services = printed["services"].as_array().unwrap();
     assert_eq!(services.len(), 9);
     assert!(
         services.iter().all(|service| service["healthy"] == true),
-        "{shown}"
+        "{printed}"
     );
     let logs: Vec<_> = std::fs::read_dir(mesh.join("logs"))
         .unwrap()
@@ -84,8 +85,8 @@ fn busy_ports_are_skipped() {
     loop {
         let ours = TcpListener::bind(("127.0.0.1", 7400));
         let dir = TempDir::new().unwrap();
-        let shown = dev_once(dir.path());
-        let gateway = shown["services"]
+        let printed = dev_once(dir.path());
+        let gateway = printed["services"]
             .as_array()
             .unwrap()
             .iter()
@@ -95,12 +96,12 @@ fn busy_ports_are_skipped() {
         if gateway["address"] != "https://127.0.0.1:7400" {
             return;
         }
-        assert!(ours.is_err(), "it took a port that is busy");
+        assert!(ours.is_err(), "dev took a busy port");
         // Another process held the port and has released it since.
     }
 }
 
-/// Starts `dev` and waits until it has shown its services.
+/// Starts `dev` and waits until it has printed its services.
 fn dev(dir: &Path) -> Child {
     dev_with(&binaries().join("servo-standalone"), dir, None)
 }
@@ -108,7 +109,7 @@ fn dev(dir: &Path) -> Child {
 fn dev_with(binary: &Path, dir: &Path, database_url: Option<&str>) -> Child {
     use std::fs::File;
     std::fs::create_dir_all(dir).unwrap();
-    let shown = dir.join("shown");
+    let printed = dir.join("stdout");
     let mut command = Child::command(binary);
     command
         .args(["dev", "--json", "--dir"])
@@ -117,78 +118,53 @@ fn dev_with(binary: &Path, dir: &Path, database_url: Option<&str>) -> Child {
         .envs(database_url.map(|url| ("SERVO_DATABASE_URL", url)));
     command
         .stdin(Stdio::null())
-        .stdout(File::create(&shown).unwrap());
-    command.stderr(File::create(dir.join("complaint")).unwrap());
+        .stdout(File::create(&printed).unwrap());
+    command.stderr(File::create(dir.join("stderr")).unwrap());
     let mut child = Child::spawn("dev", command).unwrap();
     let complete =
-        || serde_json::from_str::<Value>(&std::fs::read_to_string(&shown).unwrap()).is_ok();
-    wait_until("dev shows its services", || {
+        || serde_json::from_str::<Value>(&std::fs::read_to_string(&printed).unwrap()).is_ok();
+    until_true_blocking("dev to print its services", || {
         assert!(child.try_wait().unwrap().is_none(), "dev ended");
         complete()
     });
     child
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = std::time::Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < PATIENCE, "waited too long: {what}");
-        std::thread::yield_now();
-    }
-}
-
 #[test]
-fn dev_stays_until_interrupted_and_leaves_nothing() {
+fn a_killed_dev_leaves_no_process() {
     let dir = TempDir::new().unwrap();
     let mut dev = dev(dir.path());
-    dev.signal(Signal::SIGINT).unwrap();
-    let status = dev.wait_for(PATIENCE).unwrap().unwrap();
-    assert!(status.success(), "{status}");
-    assert_eq!(
-        processes_naming(dir.path()),
-        Vec::<u32>::new(),
-        "still running"
-    );
-}
-
-#[test]
-fn a_killed_dev_leaves_nothing_either() {
-    let dir = TempDir::new().unwrap();
-    let mut dev = dev(dir.path());
-    // Only the process itself, not its group: what it started must notice by itself.
+    // Only the process, not its group: its children must notice on their own.
     kill(Pid::from_raw(dev.id().cast_signed()), Signal::SIGKILL).unwrap();
-    dev.wait_for(PATIENCE).unwrap();
-    wait_until("everything it started is gone", || {
+    dev.wait_for(EXIT_LIMIT).unwrap();
+    until_true_blocking("all processes of dev to end", || {
         processes_naming(dir.path()).is_empty()
     });
     dev_once(dir.path());
 }
 
 #[test]
-fn dev_ends_with_the_reason_when_its_postgres_is_gone() {
+fn dev_ends_with_the_reason_when_its_postgres_dies() {
     let dir = TempDir::new().unwrap();
     let mut dev = dev(dir.path());
     let pid_file =
         std::fs::read_to_string(dir.path().join("postgres/data/postmaster.pid")).unwrap();
     let postmaster: i32 = pid_file.lines().next().unwrap().parse().unwrap();
     kill(Pid::from_raw(postmaster), Signal::SIGKILL).unwrap();
-    let status = dev.wait_for(PATIENCE).unwrap().expect("dev noticed");
+    let status = dev.wait_for(EXIT_LIMIT).unwrap().expect("dev notices");
     assert!(!status.success(), "{status}");
-    let complaint = std::fs::read_to_string(dir.path().join("complaint")).unwrap();
-    assert!(
-        complaint.contains("Postgres ended with signal: 9"),
-        "{complaint}"
-    );
-    assert!(complaint.contains("postgres.log"), "{complaint}");
-    // Backends notice by themselves that their postmaster is gone.
-    wait_until("everything it started is gone", || {
+    let stderr = std::fs::read_to_string(dir.path().join("stderr")).unwrap();
+    assert!(stderr.contains("Postgres ended with signal: 9"), "{stderr}");
+    assert!(stderr.contains("postgres.log"), "{stderr}");
+    // Backends notice on their own that their postmaster is gone.
+    until_true_blocking("all processes of dev to end", || {
         processes_naming(dir.path()).is_empty()
     });
     dev_once(dir.path());
 }
 
 #[test]
-fn two_at_once_in_one_directory_are_refused_with_the_reason() {
+fn a_second_dev_in_the_same_directory_is_refused() {
     let dir = TempDir::new().unwrap();
     let _first = dev(dir.path());
     let second = standalone()
@@ -197,12 +173,12 @@ fn two_at_once_in_one_directory_are_refused_with_the_reason() {
         .output()
         .unwrap();
     assert!(!second.status.success());
-    let words = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(words.contains("is in use by another Servo"), "{words}");
+    let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(stderr.contains("is in use by another Servo"), "{stderr}");
 }
 
 #[test]
-fn an_existing_postgres_is_used_when_its_url_is_given() {
+fn dev_uses_an_existing_postgres_whose_url_is_given() {
     let dir = TempDir::new().unwrap();
     let postgres = Postgres::start_with(
         &dir.path().join("pg"),
@@ -215,12 +191,12 @@ fn an_existing_postgres_is_used_when_its_url_is_given() {
     interrupt(dev_with(&binary, &own, Some(&url)), &own);
     assert!(
         !own.join("postgres").exists(),
-        "no second Postgres was made"
+        "a second Postgres was created"
     );
 }
 
 #[test]
-fn migrate_says_what_it_did_and_what_is_wrong() {
+fn migrate_prints_its_result_or_one_line_of_error() {
     let dir = TempDir::new().unwrap();
     let postgres = Postgres::start_with(dir.path(), PostgresOptions::without_durability()).unwrap();
     let migrate = |url: &str| {

@@ -1,4 +1,5 @@
-//! Wrong configuration ends in one clear sentence and a non-zero exit, or in waiting with a visible reason.
+//! A wrong configuration ends the process with an error that names it; an unreachable dependency is
+//! waited for with a visible reason.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -8,27 +9,28 @@ use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use servo_local::wait::until_true_blocking;
 use servo_local::{Ca, Child, Issue, free_port};
 use servo_model::Service;
 use tempfile::TempDir;
 
 use crate::support::binaries;
 
-/// A folder with good certificates of the planner, to spoil one thing at a time.
-struct Ground {
+/// A folder with a valid configuration of the planner, which tests make invalid in one way.
+struct Setup {
     dir: TempDir,
     ca: Ca,
 }
 
-impl Ground {
-    fn new() -> Ground {
-        let ground = Ground {
+impl Setup {
+    fn new() -> Setup {
+        let setup = Setup {
             dir: TempDir::new().unwrap(),
             ca: Ca::new().unwrap(),
         };
-        fs::write(ground.path("ca.crt"), ground.ca.certificate()).unwrap();
-        ground.certificate(&Issue::identity(&Service::Planner.spiffe_id()));
-        ground
+        fs::write(setup.path("ca.crt"), setup.ca.certificate()).unwrap();
+        setup.certificate(&Issue::identity(&Service::Planner.spiffe_id()));
+        setup
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -43,7 +45,7 @@ impl Ground {
             .unwrap();
     }
 
-    /// Runs the planner with the good configuration and these lines after it, which must make it refuse.
+    /// Runs the planner with the valid configuration and these lines after it.
     fn run(&self, more: &str) -> Output {
         planner(&self.write(more), &[])
     }
@@ -68,45 +70,45 @@ fn planner(config: &Path, variables: &[(&str, &str)]) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// It must refuse at once, with exit code 2, and name all of `words`.
+/// Asserts that the process ended with exit code 2 and named all of `words`.
 #[track_caller]
 fn refused(output: &Output, words: &[&str]) {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
     for word in words {
-        assert!(told.contains(word), "`{word}` is missing in: {told}");
+        assert!(stderr.contains(word), "`{word}` is missing in: {stderr}");
     }
-    assert!(!told.contains("panicked"), "{told}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_likely_meaning() {
+fn an_unknown_key_is_named_with_a_suggestion() {
     refused(
-        &Ground::new().run("[server]\nlisten_adress = '127.0.0.1:0'"),
+        &Setup::new().run("[server]\nlisten_adress = '127.0.0.1:0'"),
         &["server.listen_adress", "planner.toml"],
     );
     refused(
-        &Ground::new().run("[server]\nlistn = '127.0.0.1:0'"),
+        &Setup::new().run("[server]\nlistn = '127.0.0.1:0'"),
         &["server.listn", "did you mean `listen`"],
     );
 }
 
 #[test]
-fn a_wrong_value_is_named_with_what_is_allowed() {
+fn an_invalid_value_is_named_with_its_key() {
     refused(
-        &Ground::new().run("[server]\nlisten = 'nowhere'"),
+        &Setup::new().run("[server]\nlisten = 'nowhere'"),
         &["server.listen", "nowhere"],
     );
     refused(
-        &Ground::new().run("[server]\ngrace = 'soon'"),
+        &Setup::new().run("[server]\ngrace = 'soon'"),
         &["server.grace", "soon"],
     );
 }
 
 #[test]
-fn all_faults_are_told_at_once() {
+fn all_faults_are_reported_at_once() {
     let output =
-        Ground::new().run("[server]\ngrace = 'soon'\nlistn = 'x'\n[peers]\nplaner = 'nowhere'");
+        Setup::new().run("[server]\ngrace = 'soon'\nlistn = 'x'\n[peers]\nplaner = 'nowhere'");
     refused(
         &output,
         &["server.grace", "server.listn", "peers.planer", "3 faults"],
@@ -119,36 +121,36 @@ fn a_missing_file_is_named() {
         &planner(Path::new("does-not-exist.toml"), &[]),
         &["does-not-exist.toml"],
     );
-    let ground = Ground::new();
-    fs::remove_file(ground.path("planner.key")).unwrap();
-    refused(&ground.run(""), &["tls.key", "planner.key"]);
+    let setup = Setup::new();
+    fs::remove_file(setup.path("planner.key")).unwrap();
+    refused(&setup.run(""), &["tls.key", "planner.key"]);
 }
 
 #[test]
-fn a_bad_database_url_is_named() {
-    let ground = Ground::new();
-    let config = ground.write("");
+fn an_invalid_database_url_is_named() {
+    let setup = Setup::new();
+    let config = setup.write("");
     let url = [("SERVO_DATABASE__URL", "mysql://127.0.0.1/servo")];
     refused(&planner(&config, &url), &["database.url", "postgres://"]);
 }
 
 #[test]
-fn a_wrong_certificate_is_told_before_a_port_opens() {
-    let ground = Ground::new();
-    ground.certificate(&Issue::identity(&Service::Scheduler.spiffe_id()));
+fn a_wrong_certificate_is_reported_before_a_port_opens() {
+    let setup = Setup::new();
+    setup.certificate(&Issue::identity(&Service::Scheduler.spiffe_id()));
     refused(
-        &ground.run(""),
+        &setup.run(""),
         &["tls.certificate", "spiffe://servo/scheduler"],
     );
-    ground.certificate(&Issue::identity(&Service::Planner.spiffe_id()).expired());
-    refused(&ground.run(""), &["tls.certificate", "expired"]);
-    ground.certificate(&Issue::nameless());
-    refused(&ground.run(""), &["tls.certificate"]);
-    fs::write(ground.path("ca.crt"), "no PEM at all").unwrap();
-    refused(&ground.run(""), &["tls.ca"]);
+    setup.certificate(&Issue::identity(&Service::Planner.spiffe_id()).expired());
+    refused(&setup.run(""), &["tls.certificate", "expired"]);
+    setup.certificate(&Issue::without_identity());
+    refused(&setup.run(""), &["tls.certificate"]);
+    fs::write(setup.path("ca.crt"), "no PEM at all").unwrap();
+    refused(&setup.run(""), &["tls.ca"]);
 }
 
-/// What the probe of a running service answers.
+/// The response of the readiness endpoint of a service.
 fn readyz(port: u16) -> String {
     let mut answer = String::new();
     if let Ok(mut stream) = TcpStream::connect(("127.0.0.1", port)) {
@@ -161,27 +163,26 @@ fn readyz(port: u16) -> String {
 
 #[test]
 fn an_unreachable_postgres_is_waited_for_with_a_visible_reason() {
-    let ground = Ground::new();
+    let setup = Setup::new();
     let (listen, probe) = (free_port().unwrap(), free_port().unwrap());
     let ports =
         format!("[server]\nlisten = '127.0.0.1:{listen}'\nmetrics_listen = '127.0.0.1:{probe}'");
     let mut command = Child::command(&binaries().join("servo-planner"));
     command
-        .env("SERVO_CONFIG", ground.write(&ports))
+        .env("SERVO_CONFIG", setup.write(&ports))
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     let mut planner = Child::spawn("planner", command).unwrap();
-    let reason = loop {
+    let mut response = String::new();
+    until_true_blocking("the readiness endpoint to name Postgres", || {
         assert!(
             planner.try_wait().unwrap().is_none(),
-            "it must wait, not end"
+            "the planner must wait, not end"
         );
-        let answer = readyz(probe);
-        if answer.contains("Postgres at database.url cannot be reached") {
-            break answer;
-        }
-    };
-    assert!(reason.starts_with("HTTP/1.1 503"), "{reason}");
+        response = readyz(probe);
+        response.contains("Postgres at database.url cannot be reached")
+    });
+    assert!(response.starts_with("HTTP/1.1 503"), "{response}");
     assert!(
         planner
             .stop(Signal::SIGTERM, Duration::from_secs(30))

@@ -1,74 +1,75 @@
-//! Versions of data: what tasks are told to read, and what is known of them.
+//! Versions of data: the inputs in envelopes, and the list of materializations.
 
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use servo_client::api;
-use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig, WorkerHandle};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler, Worker, WorkerConfig, WorkerHandle};
 use servo_model::Digest;
-use servo_tests::manifest::{asset, everything, manifest, partitioned_fan_out};
+use servo_tests::manifest::{all_partitions, asset, manifest, partitioned_fan_out};
 use servo_tests::user::{User, WORKSPACE};
 use servo_tests::worker::Behaviour;
 
 use crate::support::Running;
 
-/// What an attempt was told.
+/// The envelope of an attempt and its resolved inputs.
 #[derive(Debug, Clone)]
-struct Told {
+struct Received {
     envelope: api::TaskEnvelope,
     inputs: Vec<api::ResolvedInput>,
 }
 
-/// Writes the outputs of every task that is not asked to fail, and remembers what it was told.
+/// Writes the outputs of every task that is not configured to fail, and keeps what it received.
 #[derive(Debug, Clone, Default)]
-struct Committing(Arc<Mutex<Vec<Told>>>);
+struct Committing(Arc<Mutex<Vec<Received>>>);
 
 impl Committing {
-    /// The newest attempt at a task.
-    fn last(&self, task_key: &str) -> Told {
-        let told = self.0.lock().unwrap();
-        told.iter()
+    /// The newest attempt of a task.
+    fn last(&self, task_key: &str) -> Received {
+        let received = self.0.lock().unwrap();
+        received
+            .iter()
             .rev()
-            .find(|told| told.envelope.task_key == task_key)
+            .find(|received| received.envelope.task_key == task_key)
             .unwrap()
             .clone()
     }
 }
 
 impl Handler for Committing {
-    async fn run(&self, attempt: Attempt) -> Done {
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
         let envelope = attempt.envelope().clone();
         let inputs = match attempt.inputs().await {
             Ok(inputs) => inputs,
             Err(error) => {
                 let category = api::ErrorCategory::Input.into();
                 let message = error.to_string();
-                return Done::failed(api::TaskError {
+                return AttemptOutcome::failed(api::TaskError {
                     category,
                     message,
                     ..Default::default()
                 });
             }
         };
-        self.0.lock().unwrap().push(Told {
+        self.0.lock().unwrap().push(Received {
             envelope: envelope.clone(),
             inputs,
         });
         if matches!(Behaviour::of(&envelope), Behaviour::Fail { .. }) {
-            return Done::failed(api::TaskError::default());
+            return AttemptOutcome::failed(api::TaskError::default());
         }
         let output = commit(&envelope);
-        let made = |asset_key: &String| api::Output {
+        let output_of = |asset_key: &String| api::Output {
             asset_key: asset_key.clone(),
             ..output.clone()
         };
-        let outputs = envelope.output_asset_keys.iter().map(made).collect();
-        Done::succeeded().reporting(|report| report.outputs = outputs)
+        let outputs = envelope.output_asset_keys.iter().map(output_of).collect();
+        AttemptOutcome::succeeded().with_report(|report| report.outputs = outputs)
     }
 }
 
-/// Writes the commit marker into the attempt's folder.
+/// Writes the commit marker into the folder of the attempt and returns the output.
 pub(crate) fn commit(envelope: &api::TaskEnvelope) -> api::Output {
     let folder = Path::new(envelope.output_uri.strip_prefix("file://").unwrap());
     std::fs::create_dir_all(folder).unwrap();
@@ -86,7 +87,7 @@ pub(crate) fn commit(envelope: &api::TaskEnvelope) -> api::Output {
     }
 }
 
-fn work(user: &User, handler: Committing) -> WorkerHandle {
+fn start_worker(user: &User, handler: Committing) -> WorkerHandle {
     let info = api::WorkerInfo {
         name: "committing".to_owned(),
         slots: 32,
@@ -107,14 +108,14 @@ fn reading_fan_out(width: usize) -> api::Manifest {
         asset
             .dependencies
             .iter_mut()
-            .for_each(|dependency| dependency.parameter = "before".to_owned());
+            .for_each(|dependency| dependency.parameter = "input".to_owned());
     }
     manifest
 }
 
-async fn succeeded(user: &User, spec: api::RunSpec) {
+async fn run_successfully(user: &User, spec: api::RunSpec) {
     let run = user.trigger_spec(spec).await.unwrap().run_id;
-    let ended = user.ended(&run).await.unwrap();
+    let ended = user.wait_for_end(&run).await.unwrap();
     assert_eq!(ended.state(), api::RunState::Succeeded, "{ended:?}");
 }
 
@@ -133,30 +134,30 @@ fn one_partition(key: &str) -> api::RunSpec {
     }
 }
 
-/// What somebody who reads these partitions must be told.
+/// The versions that a reader of these partitions must receive.
 fn versions(worker: &Committing, partitions: &[&str]) -> Vec<api::ResolvedVersion> {
     let version = |partition: &&str| {
-        let made = worker
+        let written = worker
             .last(&format!("fan/part[{partition}]:materialize"))
             .envelope;
         api::ResolvedVersion {
             partition_key: (*partition).to_owned(),
-            materialization_id: made.attempt_id,
-            uri: made.output_uri,
+            materialization_id: written.attempt_id,
+            uri: written.output_uri,
         }
     };
     partitions.iter().map(version).collect()
 }
 
 #[tokio::test]
-async fn envelopes_name_the_versions_that_stand_when_a_task_is_dispatched() {
+async fn envelopes_name_the_newest_versions_at_the_time_of_dispatch() {
     const BOTH: [&str; 2] = ["part=s:p00000", "part=s:p00001"];
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+    let running = Running::shared().await;
+    let user = running.user();
     let worker = Committing::default();
-    let _working = work(&user, worker.clone());
+    let _working = start_worker(&user, worker.clone());
     user.deploy(reading_fan_out(2)).await.unwrap();
-    succeeded(&user, everything(&["fan.*"])).await;
+    run_successfully(&user, all_partitions(&["fan.*"])).await;
     let root = worker.last("fan/root:materialize");
     assert!(root.inputs.is_empty(), "{:?}", root.inputs);
     let part = worker.last("fan/part[part=s:p00001]:materialize");
@@ -167,25 +168,24 @@ async fn envelopes_name_the_versions_that_stand_when_a_task_is_dispatched() {
     let join = worker.last("fan/join:materialize").inputs;
     assert_eq!(
         (join[0].asset_key.as_str(), join[0].parameter.as_str()),
-        ("fan/part", "before")
+        ("fan/part", "input")
     );
     assert_eq!(join[0].versions, versions(&worker, &BOTH));
 
-    // Made again in a run of its own: the next reader gets the newer one, and the other as it was.
-    succeeded(&user, one_partition(BOTH[0])).await;
+    // After a second run of one partition, the next reader gets its newer version.
+    run_successfully(&user, one_partition(BOTH[0])).await;
     let only_join = api::RunSpec {
         selection: vec!["fan/join".to_owned()],
         ..Default::default()
     };
-    succeeded(&user, only_join).await;
+    run_successfully(&user, only_join).await;
     let again = worker.last("fan/join:materialize").inputs;
     assert_eq!(again[0].versions, versions(&worker, &BOTH));
     assert_ne!(again[0].versions[0], join[0].versions[0]);
     assert_eq!(again[0].versions[1], join[0].versions[1]);
-    running.mesh.stop().unwrap();
 }
 
-/// One task makes sales and refunds; the report reads the latter, and fails.
+/// One task writes sales and refunds; the report reads the refunds and fails.
 fn till() -> api::Manifest {
     let refunds = api::AssetDefinition {
         code: None,
@@ -198,25 +198,25 @@ fn till() -> api::Manifest {
 }
 
 #[tokio::test]
-async fn a_retry_reads_every_output_of_the_run_it_repeats_whatever_was_made_since() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn a_retry_reads_all_outputs_of_the_original_run_instead_of_newer_ones() {
+    let running = Running::shared().await;
+    let user = running.user();
     let worker = Committing::default();
-    let _working = work(&user, worker.clone());
+    let _working = start_worker(&user, worker.clone());
     user.deploy(till()).await.unwrap();
     let mut failed = user.trigger(&["till.*"]).await.unwrap();
-    user.ended(&failed.run_id).await.unwrap();
+    user.wait_for_end(&failed.run_id).await.unwrap();
     let first = worker.last("till/sales:materialize").envelope.attempt_id;
     let sales = api::RunSpec {
         selection: vec!["till/sales".to_owned()],
         ..Default::default()
     };
-    succeeded(&user, sales).await;
+    run_successfully(&user, sales).await;
     assert_ne!(
         worker.last("till/sales:materialize").envelope.attempt_id,
         first
     );
-    // A retry of a retry takes over what the first one did.
+    // A retry of a retry reads the outputs of the first run too.
     for _ in 0..2 {
         failed = user
             .client
@@ -224,7 +224,7 @@ async fn a_retry_reads_every_output_of_the_run_it_repeats_whatever_was_made_sinc
             .retry(&failed.run_id)
             .await
             .unwrap();
-        user.ended(&failed.run_id).await.unwrap();
+        user.wait_for_end(&failed.run_id).await.unwrap();
         let report = worker.last("till/report:materialize");
         assert_eq!(report.envelope.run_id, failed.run_id);
         let read = &report.inputs[0].versions[0];
@@ -236,24 +236,22 @@ async fn a_retry_reads_every_output_of_the_run_it_repeats_whatever_was_made_sinc
             ("till/refunds", &first)
         );
     }
-    running.mesh.stop().unwrap();
 }
 
 #[tokio::test]
-async fn more_inputs_than_an_envelope_holds_are_referred_to() {
+async fn inputs_that_do_not_fit_into_an_envelope_are_stored_under_a_uri() {
     const WIDTH: usize = 600;
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+    let running = Running::shared().await;
+    let user = running.user();
     let worker = Committing::default();
-    let _working = work(&user, worker.clone());
+    let _working = start_worker(&user, worker.clone());
     user.deploy(reading_fan_out(WIDTH)).await.unwrap();
-    succeeded(&user, everything(&["fan.*"])).await;
+    run_successfully(&user, all_partitions(&["fan.*"])).await;
     let join = worker.last("fan/join:materialize");
     assert!(join.envelope.inputs.is_empty() && !join.envelope.inputs_uri.is_empty());
     let names: Vec<String> = (0..WIDTH).map(|n| format!("part=s:p{n:05}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     assert_eq!(join.inputs[0].versions, versions(&worker, &names));
-    running.mesh.stop().unwrap();
 }
 
 async fn listed(
@@ -262,7 +260,7 @@ async fn listed(
     page_size: i32,
     page_token: &str,
 ) -> Result<api::ListMaterializationsResponse, tonic::Status> {
-    let asked = api::ListMaterializationsRequest {
+    let request = api::ListMaterializationsRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         page_size,
@@ -273,12 +271,12 @@ async fn listed(
     Ok(user
         .client
         .scheduler()
-        .list_materializations(asked)
+        .list_materializations(request)
         .await?
         .into_inner())
 }
 
-/// All pages, by id.
+/// The ids on all pages.
 async fn all_listed(user: &User, filter: &str, page_size: i32) -> Vec<String> {
     let (mut ids, mut token) = (Vec::new(), String::new());
     loop {
@@ -297,44 +295,40 @@ async fn all_listed(user: &User, filter: &str, page_size: i32) -> Vec<String> {
 
 #[tokio::test]
 async fn versions_are_listed_newest_first() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+    let running = Running::shared().await;
+    let user = running.user();
     let worker = Committing::default();
-    let _working = work(&user, worker.clone());
+    let _working = start_worker(&user, worker.clone());
     user.deploy(reading_fan_out(3)).await.unwrap();
     let first = user
-        .trigger_spec(everything(&["fan.*"]))
+        .trigger_spec(all_partitions(&["fan.*"]))
         .await
         .unwrap()
         .run_id;
-    user.ended(&first).await.unwrap();
-    succeeded(&user, one_partition("part=s:p00001")).await;
+    user.wait_for_end(&first).await.unwrap();
+    run_successfully(&user, one_partition("part=s:p00001")).await;
 
     let newest = listed(&user, "", 1, "")
         .await
         .unwrap()
         .materializations
         .remove(0);
-    let made = worker.last("fan/part[part=s:p00001]:materialize").envelope;
+    let written = worker.last("fan/part[part=s:p00001]:materialize").envelope;
     assert_eq!(
         (&newest.materialization_id, &newest.task_id),
-        (&made.attempt_id, &made.task_id)
+        (&written.attempt_id, &written.task_id)
     );
-    assert_eq!((&newest.run_id, newest.version), (&made.run_id, 1));
+    assert_eq!((&newest.run_id, newest.version), (&written.run_id, 1));
     assert_eq!(newest.state(), api::MaterializationState::Promoted);
     assert_eq!(newest.gating(), api::Gating::Allow);
-    assert_eq!(newest.output.unwrap().uri, made.output_uri);
+    assert_eq!(newest.output.unwrap().uri, written.output_uri);
 
-    let everything = all_listed(&user, "", 100).await;
-    assert_eq!(
-        everything.len(),
-        6,
-        "five of the first run, one of the second"
-    );
+    let all = all_listed(&user, "", 100).await;
+    assert_eq!(all.len(), 6, "five of the first run, one of the second");
     for page_size in [1, 2, 5] {
         assert_eq!(
             all_listed(&user, "", page_size).await,
-            everything,
+            all,
             "pages of {page_size}"
         );
     }
@@ -372,5 +366,4 @@ async fn versions_are_listed_newest_first() {
         listed(&user, "", 0, "x").await.unwrap_err().code(),
         tonic::Code::InvalidArgument
     );
-    running.mesh.stop().unwrap();
 }

@@ -1,4 +1,4 @@
-//! What the documents say is true.
+//! Checks the documents: commands, links and the example of a configuration.
 
 use std::fs;
 use std::process::Command;
@@ -13,7 +13,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The lines that a reader of the README is asked to type.
+/// The commands in the README.
 fn commands_of_the_readme() -> Vec<String> {
     let readme = text("README.md");
     readme
@@ -24,8 +24,8 @@ fn commands_of_the_readme() -> Vec<String> {
 }
 
 #[test]
-fn every_command_of_the_readme_is_run_somewhere() {
-    // `make demo`, `make test` and `make lint` are run by CI as they are; the body of `make dev` by this suite.
+fn every_command_of_the_readme_is_tested() {
+    // CI runs `make demo`, `make test` and `make lint`; other tests run the body of `make dev`.
     let ci = text(".ci/run");
     let commands = commands_of_the_readme();
     assert!(commands.len() >= 5, "{commands:?}");
@@ -59,7 +59,7 @@ fn help_names_every_target() {
 }
 
 #[test]
-fn every_link_leads_somewhere() {
+fn every_link_has_a_target() {
     for page in ["README.md", "docs/architecture.md", "docs/configuration.md"] {
         let folder = root().join(page).parent().unwrap().to_path_buf();
         for link in text(page)
@@ -76,7 +76,7 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
-fn the_example_of_a_configuration_is_a_good_one() {
+fn the_example_configuration_is_valid() {
     let page = text("docs/configuration.md");
     let example = page
         .split("```toml\n")

@@ -1,47 +1,48 @@
-//! Fair shares in real time: tasks that sleep 100 ms on 50 slots of one worker that serves everybody.
+//! Fair shares in real time: tasks that sleep 100 ms on the 50 slots of one worker of all tenants.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler, Worker, WorkerConfig};
 use servo_client::{Client, Credentials, Tls, api};
-use servo_local::{LivenessPace, LocalMesh, TENANT};
+use servo_local::{LivenessTimings, LocalMesh, TENANT, wait};
 use servo_model::Service;
-use servo_tests::effort::Effort;
-use servo_tests::load::{acknowledged, may_repeat};
-use servo_tests::manifest::{everything, impatient, partitioned_fan_out};
+use servo_tests::cpu_usage::CpuUsage;
+use servo_tests::load::{is_retryable, trigger};
+use servo_tests::manifest::{all_partitions, partitioned_fan_out, with_short_timeouts};
 use servo_tests::user::User;
-use servo_tests::{aftermath, full};
+use servo_tests::{full, invariants};
 
 use crate::support::{Running, binaries};
 
 /// The tenant with the small backlog.
 const SMALL: &str = "small";
-/// Tenants that come when all slots are taken, each for the first time: some before the kill, some behind it.
+/// Tenants that trigger their first run when all slots are taken, some before the kill and some after
+/// it.
 const LATE: [&str; 20] = [
     "late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9",
     "late10", "late11", "late12", "late13", "late14", "late15", "late16", "late17", "late18",
     "late19",
 ];
-/// A tenant that has the mesh for itself, before anybody else comes.
+/// A tenant that runs before all others.
 const ALONE: &str = "alone";
-/// Workers of this tenant serve all others.
-const EVERYBODY: &str = "-";
-/// The tasks that wait for nothing but a slot.
+/// Workers of this tenant serve all tenants.
+const ALL_TENANTS: &str = "-";
+/// The asset whose tasks wait only for a slot.
 const PART: &str = "fan/part";
 const SLOTS: u32 = 50;
-/// On average. Naps of exactly the same length that begin together end together: then no slot becomes free for a whole
-/// nap, whatever the shares are.
-const NAP: Duration = Duration::from_millis(100);
-const NAP_SPREAD: f64 = 0.1;
+/// The average duration of a task. Tasks of exactly the same duration that begin together end
+/// together, and then no slot becomes free for a whole duration, whatever the shares are.
+const TASK_TIME: Duration = Duration::from_millis(100);
+const TASK_TIME_SPREAD: f64 = 0.1;
 /// Callers per tenant, and tasks of a run of the small one.
 const FEEDERS: usize = 4;
 const SMALL_WIDTH: usize = 100;
-/// Of all cores: with more, the machine decides who waits and not the shares.
+/// Above this share of all cores, the machine decides which tenant waits, not the shares.
 const CPU_PERCENT_MAX: f64 = 60.0;
 
-/// How long is measured, how much waits, and how exact the shares must be.
+/// The length of a measurement, the backlog, and the tolerance of the shares.
 struct Measure {
     time: Duration,
     large: usize,
@@ -49,51 +50,54 @@ struct Measure {
 }
 
 fn measure() -> Measure {
-    match full() {
-        true => Measure {
+    if full() {
+        Measure {
             time: Duration::from_secs(60),
             large: 10_000,
             tolerance: 0.05,
-        },
-        // 100 ms count for more in a short time.
-        false => Measure {
+        }
+    } else {
+        // One task weighs more in a shorter time.
+        Measure {
             time: Duration::from_secs(6),
             large: 1_000,
             tolerance: 0.2,
-        },
+        }
     }
 }
 
-/// One slot becomes free this often when all of them are taken.
+/// The mean time between two slots that become free when all of them are taken.
 fn mean_release() -> Duration {
-    NAP / SLOTS
+    TASK_TIME / SLOTS
 }
 
-/// When each attempt ran, and for whom.
+/// The tenant, the begin and the end of each attempt.
 type Log = Arc<Mutex<Vec<(String, Instant, Instant)>>>;
 
-struct Napper {
+struct Sleeper {
     began: Log,
 }
 
-impl Handler for Napper {
-    async fn run(&self, attempt: Attempt) -> Done {
+impl Handler for Sleeper {
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
         let began = Instant::now();
-        let place = {
+        let index = {
             let mut log = self.began.lock().unwrap();
-            log.push((attempt.envelope().tenant.clone(), began, began + NAP));
+            log.push((attempt.envelope().tenant.clone(), began, began + TASK_TIME));
             log.len() - 1
         };
-        tokio::time::sleep(NAP.mul_f64(rand::random_range(1.0 - NAP_SPREAD..1.0 + NAP_SPREAD)))
-            .await;
-        self.began.lock().unwrap()[place].2 = Instant::now();
-        Done::succeeded()
+        tokio::time::sleep(TASK_TIME.mul_f64(rand::random_range(
+            1.0 - TASK_TIME_SPREAD..1.0 + TASK_TIME_SPREAD,
+        )))
+        .await;
+        self.began.lock().unwrap()[index].2 = Instant::now();
+        AttemptOutcome::succeeded()
     }
 }
 
-/// Starts the one worker, straight at the dispatcher and the callback.
-fn work(mesh: &LocalMesh) -> Log {
-    let (certificate, key) = mesh.worker_certificate(EVERYBODY).unwrap();
+/// Starts the only worker, which calls the dispatcher and the callback directly.
+fn start_worker(mesh: &LocalMesh) -> Log {
+    let (certificate, key) = mesh.worker_certificate(ALL_TENANTS).unwrap();
     let read = |path| std::fs::read_to_string(path).unwrap();
     let credentials = Credentials::Certificate {
         certificate: read(certificate),
@@ -104,67 +108,67 @@ fn work(mesh: &LocalMesh) -> Log {
         Client::connect(&mesh.address(Service::Dispatcher), &trust, credentials).unwrap();
     let callback = dispatcher.at(&mesh.address(Service::Callback)).unwrap();
     let info = api::WorkerInfo {
-        name: "napper".to_owned(),
+        name: "sleeper".to_owned(),
         slots: SLOTS,
         handlers: vec!["noop".to_owned()],
         ..Default::default()
     };
     let log = Log::default();
-    let config = WorkerConfig::new(EVERYBODY, info);
-    let worker = Worker::new(dispatcher, callback, config, Napper { began: log.clone() });
+    let config = WorkerConfig::new(ALL_TENANTS, info);
+    let worker = Worker::new(dispatcher, callback, config, Sleeper { began: log.clone() });
     tokio::spawn(async move { worker.run().await.unwrap() });
     log
 }
 
-/// Several callers of a tenant who ask for the next run when half of the last one is claimed.
+/// Several callers of a tenant that trigger the next run when half of the last one is claimed.
 struct Backlog {
     user: User,
     feeders: Vec<tokio::task::JoinHandle<()>>,
-    asked: Arc<Mutex<Vec<String>>>,
+    runs: Arc<Mutex<Vec<String>>>,
 }
 
 impl Backlog {
     fn keep(user: &User, width: usize) -> Backlog {
         let waiting: Arc<Vec<AtomicUsize>> =
             Arc::new((0..FEEDERS).map(|_| AtomicUsize::new(width)).collect());
-        let asked = Arc::default();
+        let runs = Arc::default();
         let feeder = |own: usize| {
             tokio::spawn(feed(
                 user.clone(),
                 width,
                 waiting.clone(),
                 own,
-                Arc::clone(&asked),
+                Arc::clone(&runs),
             ))
         };
         Backlog {
             user: user.clone(),
             feeders: (0..FEEDERS).map(feeder).collect(),
-            asked,
+            runs,
         }
     }
 
-    /// A share is only worth its name while there is more to have.
-    fn assert_it_lasts(&self) {
+    /// Shares mean something only while every tenant has more tasks than slots.
+    fn assert_not_empty(&self) {
         assert!(
             self.feeders.iter().all(|feeder| !feeder.is_finished()),
-            "a backlog ran dry"
+            "a backlog is empty"
         );
     }
 
-    /// Nobody asks for more, and what was asked for comes to its end.
+    /// Triggers no more runs, and waits until all triggered ones have ended.
     async fn end(&mut self) {
         for feeder in self.feeders.drain(..) {
             feeder.abort();
             let _ = feeder.await;
         }
-        // Those that had ended by themselves refuse it.
-        let runs = self.asked.lock().unwrap().clone();
+        // Runs that have ended refuse to be cancelled.
+        let runs = self.runs.lock().unwrap().clone();
         for run in &runs {
             let _ = self.user.cancel(run).await;
         }
         for run in &runs {
-            self.user.ended(run).await.unwrap();
+            self.user.wait_for_end(run).await.unwrap();
         }
     }
 }
@@ -175,23 +179,23 @@ impl Drop for Backlog {
     }
 }
 
-/// Ends only when nothing of any feeder waits any more.
+/// Keeps a backlog; returns only when no task of any feeder waits.
 async fn feed(
     user: User,
     width: usize,
     waiting: Arc<Vec<AtomicUsize>>,
     own: usize,
-    asked: Arc<Mutex<Vec<String>>>,
+    runs: Arc<Mutex<Vec<String>>>,
 ) {
-    let doors = std::slice::from_ref(&user);
+    let gateways = std::slice::from_ref(&user);
     loop {
         let request_id = ulid::Ulid::generate().to_string();
-        let run = acknowledged(doors, &everything(&[PART]), &request_id)
+        let run = trigger(gateways, &all_partitions(&[PART]), &request_id)
             .await
             .unwrap();
-        asked.lock().unwrap().push(run.clone());
+        runs.lock().unwrap().push(run.clone());
         loop {
-            tokio::time::sleep(look_every(width)).await;
+            tokio::time::sleep(poll_interval(width)).await;
             let left = unclaimed(&user, &run).await.unwrap_or(width);
             waiting[own].store(left, Ordering::Relaxed);
             if waiting.iter().all(|left| left.load(Ordering::Relaxed) == 0) {
@@ -204,22 +208,23 @@ async fn feed(
     }
 }
 
-/// Often enough that half of a run is not gone before; more often would be a load of its own.
-fn look_every(width: usize) -> Duration {
+/// Short enough that less than half of a run is claimed in between, and long enough that polling is
+/// no load.
+fn poll_interval(width: usize) -> Duration {
     if width > SMALL_WIDTH {
-        NAP * 10
+        TASK_TIME * 10
     } else {
-        NAP * 2
+        TASK_TIME * 2
     }
 }
 
-/// How many tasks of a run wait for a slot; nobody knows while nobody answers.
+/// How many tasks of a run wait for a slot; unknown while the mesh does not respond.
 async fn unclaimed(user: &User, run_id: &str) -> Option<usize> {
     match user.run(run_id).await {
         Ok(run) => run.tasks.map(|tasks| tasks.ready as usize),
         Err(error) => {
             let status = error.downcast::<tonic::Status>().unwrap();
-            assert!(may_repeat(&status), "{status:?}");
+            assert!(is_retryable(&status), "{status:?}");
             None
         }
     }
@@ -261,55 +266,62 @@ fn median(mut all: Vec<Duration>) -> Duration {
     all[all.len() / 2]
 }
 
-/// Asks for one task, the tenant's `number`th, and answers its run, and how long after the call its body began.
+/// Triggers a run of one task, the tenant's `number`th; returns its id and the time from the call
+/// until the body of the task began.
 async fn latency(user: &User, log: &Log, number: usize) -> (String, Duration) {
     let called = Instant::now();
-    let run = user.trigger_spec(everything(&[PART])).await.unwrap();
+    let run = user.trigger_spec(all_partitions(&[PART])).await.unwrap();
     until_started(log, user.tenant(), number).await;
     (run.run_id, began(log, user.tenant()).duration_since(called))
 }
 
-/// With nothing else to do, as the bench measures it.
+/// The latency on an idle mesh, as the benchmark measures it.
 async fn idle_latency(user: &User, log: &Log) -> Duration {
     let mut latencies = Vec::new();
     for number in 1..=if full() { 50 } else { 5 } {
         let (run, latency) = latency(user, log, number).await;
         latencies.push(latency);
-        user.ended(&run).await.unwrap();
-        tokio::time::sleep(NAP / 10).await;
+        user.wait_for_end(&run).await.unwrap();
+        tokio::time::sleep(TASK_TIME / 10).await;
     }
     median(latencies)
 }
 
 async fn until_started(log: &Log, tenant: &str, count: usize) {
-    while started(log, tenant) < count {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    // Polls faster than the wait helper, because latencies are measured with it.
+    let started = async {
+        while started(log, tenant) < count {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::time::timeout(wait::LIMIT, started)
+        .await
+        .unwrap_or_else(|_| panic!("waited for {count} tasks of {tenant} to start"));
 }
 
-/// A mesh in which the large and the small tenant have work for as long as it lasts.
+/// A mesh in which the large and the small tenant always have waiting tasks.
 struct Contest {
     running: Running,
     log: Log,
     backlogs: [Backlog; 2],
-    /// They have deployed, and asked for nothing yet.
+    /// Tenants that have deployed and not triggered a run.
     late: Vec<User>,
-    /// How soon a task begins when there is nothing else to do.
+    /// The latency of a task on the idle mesh.
     idle: Duration,
 }
 
 impl Contest {
     /// The small tenant has `weight` times the weight of the large one.
     async fn begin(weight: u32) -> Contest {
-        let wish = |options: servo_local::MeshOptions| {
+        let configure = |options: servo_local::MeshOptions| {
             let all = LATE
                 .iter()
                 .fold(options.tenant(SMALL).tenant(ALONE), |all, late| {
                     all.tenant(late)
                 });
-            all.shared_workers().pace(LivenessPace::QUICK)
+            all.shared_workers().timings(LivenessTimings::FAST)
         };
-        let running = Running::start_with(wish).await;
+        let running = Running::start_with(configure).await;
         let measure = measure();
         let of = |tenant| User::at(&running.mesh, 0, tenant).unwrap();
         let (large, small) = (of(TENANT), of(SMALL));
@@ -322,15 +334,19 @@ impl Contest {
         users.extend(late.iter().map(|user| (user.clone(), 1)));
         for (user, width) in users {
             let mut manifest = partitioned_fan_out(width);
-            manifest.assets = manifest.assets.into_iter().map(impatient).collect();
+            manifest.assets = manifest
+                .assets
+                .into_iter()
+                .map(with_short_timeouts)
+                .collect();
             user.deploy(manifest).await.unwrap();
         }
         let limits = api::QuotaLimits {
             weight_millis: Some(weight * 1_000),
             ..Default::default()
         };
-        small.limit(limits).await.unwrap();
-        let log = work(&running.mesh);
+        small.set_limits(limits).await.unwrap();
+        let log = start_worker(&running.mesh);
         let idle = idle_latency(&of(ALONE), &log).await;
         let backlogs = [
             Backlog::keep(&large, measure.large),
@@ -348,13 +364,13 @@ impl Contest {
         }
     }
 
-    fn effort(&mut self) -> Effort {
+    fn cpu_usage(&mut self) -> CpuUsage {
         let postgres = self.running.mesh.postgres().unwrap().pid().unwrap();
-        Effort::read(&self.running.mesh, postgres).unwrap()
+        CpuUsage::read(&self.running.mesh, postgres).unwrap()
     }
 
-    /// Tenants that were never here ask for their first task. How soon it begins must not depend on who waits.
-    async fn newcomers(&self, late: &[User]) {
+    /// Measures how soon the first task of new tenants begins, which must not depend on the backlogs.
+    async fn check_newcomers(&self, late: &[User]) {
         let mut latencies = Vec::new();
         for user in late {
             let others = || started(&self.log, TENANT) + started(&self.log, SMALL);
@@ -363,7 +379,7 @@ impl Contest {
             let between = others() - before;
             assert!(
                 between <= 2 * SLOTS as usize,
-                "{between} tasks of others began before the newcomer's first"
+                "{between} tasks of other tenants began before the first of the newcomer"
             );
         }
         let bound = mean_release() + 2 * self.idle;
@@ -377,31 +393,31 @@ impl Contest {
         );
     }
 
-    /// Everything that was asked for ends, and stands as the ledger says.
+    /// Ends all runs and checks the invariants.
     async fn end(mut self) {
         for backlog in &mut self.backlogs {
             backlog.end().await;
         }
-        aftermath::check(&mut self.running.mesh, &binaries())
+        invariants::check(&mut self.running.mesh, &binaries())
             .await
             .unwrap();
         self.running.mesh.stop().unwrap();
     }
 
-    /// The shares over the measured time; what happens meanwhile is up to `meanwhile`.
-    async fn share(&mut self, meanwhile: impl AsyncFnOnce(&mut LocalMesh)) -> f64 {
-        let (from, before) = (Instant::now(), self.effort());
+    /// The share of the small tenant relative to the large one; calls `disturb` in the middle.
+    async fn share(&mut self, disturb: impl AsyncFnOnce(&mut LocalMesh)) -> f64 {
+        let (from, before) = (Instant::now(), self.cpu_usage());
         tokio::time::sleep(measure().time / 2).await;
-        meanwhile(&mut self.running.mesh).await;
+        disturb(&mut self.running.mesh).await;
         tokio::time::sleep((from + measure().time).saturating_duration_since(Instant::now())).await;
         let to = Instant::now();
-        let busy = self.effort().percent_of_the_machine(&before, to - from);
+        let busy = self.cpu_usage().percent_of_machine(&before, to - from);
         println!("{busy:.0} % of the machine");
         assert!(
             !full() || busy < CPU_PERCENT_MAX,
             "the machine was {busy:.0} % busy"
         );
-        self.backlogs.iter().for_each(Backlog::assert_it_lasts);
+        self.backlogs.iter().for_each(Backlog::assert_not_empty);
         let (large, small) = (
             seconds(&self.log, TENANT, from, to),
             seconds(&self.log, SMALL, from, to),
@@ -420,9 +436,9 @@ async fn kill_the_dispatcher(mesh: &mut LocalMesh) {
     mesh.wait_until_healthy().await.unwrap();
 }
 
-// Callers and the worker are in each other's way no more than processes of their own would be.
+// Two threads, so that callers and the worker do not block each other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn chaos_f33_backlogs_do_not_count_and_who_comes_late_is_served_next() {
+async fn chaos_f33_shares_ignore_backlogs_and_new_tenants_are_served_next() {
     let mut contest = Contest::begin(1).await;
     let tolerance = measure().tolerance;
     let share = contest.share(async |_| ()).await;
@@ -432,18 +448,18 @@ async fn chaos_f33_backlogs_do_not_count_and_who_comes_late_is_served_next() {
     );
 
     let half = LATE.len() / 2;
-    contest.newcomers(&contest.late[..half]).await;
+    contest.check_newcomers(&contest.late[..half]).await;
     let share = contest.share(kill_the_dispatcher).await;
     assert!(
         (share - 1.0).abs() <= tolerance,
         "with a dispatcher killed equal weights gave 1:{share:.3}"
     );
-    contest.newcomers(&contest.late[half..]).await;
+    contest.check_newcomers(&contest.late[half..]).await;
     contest.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn chaos_weights_are_shares() {
+async fn chaos_shares_follow_weights() {
     let mut contest = Contest::begin(3).await;
     let tolerance = measure().tolerance;
     let share = contest.share(async |_| ()).await;

@@ -1,6 +1,6 @@
-//! The public door, from outside: with a real client, over real TLS.
+//! The gateway as its clients see it, over TLS.
 
-use servo_local::TENANT;
+use servo_local::MeshInfo;
 use servo_model::Service;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
@@ -11,14 +11,11 @@ use tonic_types::StatusExt;
 
 use crate::support::Running;
 
-/// A client as a user would make one: the CA, an address, an API key.
-async fn channel(running: &Running, service: Service) -> Channel {
-    let ca = std::fs::read_to_string(running.mesh.ca_path()).unwrap();
+/// A connection as a user would open it, with the CA and an address.
+fn channel(mesh: &MeshInfo, service: Service) -> Channel {
+    let ca = std::fs::read_to_string(mesh.ca_path()).unwrap();
     let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(ca));
-    let address = running
-        .mesh
-        .address(service)
-        .replace("127.0.0.1", "localhost");
+    let address = mesh.address(service).replace("127.0.0.1", "localhost");
     Endpoint::from_shared(address)
         .unwrap()
         .tls_config(tls)
@@ -61,23 +58,24 @@ fn check(status: &Status, code: Code, reason: &str) {
 }
 
 #[tokio::test]
-async fn the_door_asks_who_you_are_and_passes_on() {
-    let running = Running::start().await;
-    let mut runs = SchedulerServiceClient::new(channel(&running, Service::Gateway).await);
-    let key = Some(running.mesh.api_key());
+async fn the_gateway_authenticates_and_forwards() {
+    let running = Running::shared().await;
+    let tenant = running.tenant();
+    let mut runs = SchedulerServiceClient::new(channel(&running.mesh, Service::Gateway));
+    let key = Some(running.mesh.api_key_of(tenant));
 
     let missing = runs
-        .get_run(request(get_run(TENANT), key))
+        .get_run(request(get_run(tenant), key))
         .await
         .unwrap_err();
     check(&missing, Code::NotFound, "RUN_NOT_FOUND");
-    let nobody = runs
-        .get_run(request(get_run(TENANT), None))
+    let anonymous = runs
+        .get_run(request(get_run(tenant), None))
         .await
         .unwrap_err();
-    check(&nobody, Code::Unauthenticated, "CREDENTIALS_MISSING");
+    check(&anonymous, Code::Unauthenticated, "CREDENTIALS_MISSING");
     let stranger = runs
-        .get_run(request(get_run(TENANT), Some("servo_guess")))
+        .get_run(request(get_run(tenant), Some("servo_guess")))
         .await
         .unwrap_err();
     check(&stranger, Code::Unauthenticated, "CREDENTIALS_INVALID");
@@ -88,38 +86,40 @@ async fn the_door_asks_who_you_are_and_passes_on() {
     check(&foreign, Code::PermissionDenied, "TENANT_MISMATCH");
 
     let watch = WatchRunRequest {
-        tenant: TENANT.into(),
+        tenant: tenant.into(),
         workspace: "default".into(),
         ..Default::default()
     };
     let stream = runs.watch_run(request(watch, key)).await.unwrap_err();
     check(&stream, Code::NotFound, "RUN_NOT_FOUND");
 
-    let mut plans = PlannerServiceClient::new(channel(&running, Service::Gateway).await);
-    let inside = plans
+    let mut plans = PlannerServiceClient::new(channel(&running.mesh, Service::Gateway));
+    let internal = plans
         .make_plans(request(MakePlansRequest::default(), key))
         .await
         .unwrap_err();
-    check(&inside, Code::PermissionDenied, "CALLER_NOT_ALLOWED");
+    check(&internal, Code::PermissionDenied, "CALLER_NOT_ALLOWED");
 
-    // Behind the door nobody without a certificate gets a word in.
-    let mut direct = SchedulerServiceClient::new(channel(&running, Service::Scheduler).await);
+    // Services behind the gateway refuse connections without a certificate.
+    let mut direct = SchedulerServiceClient::new(channel(&running.mesh, Service::Scheduler));
     let refused = direct
-        .get_run(request(get_run(TENANT), key))
+        .get_run(request(get_run(tenant), key))
         .await
         .unwrap_err();
     assert!(
         matches!(refused.code(), Code::Unavailable | Code::Unknown),
         "{refused:?}"
     );
-    running.mesh.stop().unwrap();
 }
 
 #[tokio::test]
-async fn a_client_cannot_say_who_it_is_by_itself() {
-    let running = Running::start().await;
-    let mut runs = SchedulerServiceClient::new(channel(&running, Service::Gateway).await);
-    let mut forged = request(get_run("other"), Some(running.mesh.api_key()));
+async fn a_client_cannot_set_its_own_identity() {
+    let running = Running::shared().await;
+    let mut runs = SchedulerServiceClient::new(channel(&running.mesh, Service::Gateway));
+    let mut forged = request(
+        get_run("other"),
+        Some(running.mesh.api_key_of(running.tenant())),
+    );
     for (name, value) in [
         ("servo-tenant", "other"),
         ("servo-principal", "root"),

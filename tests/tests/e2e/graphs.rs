@@ -1,11 +1,11 @@
-//! F36: large graphs are planned and run to their end, and no service grows fat on them.
+//! F36: large graphs are planned and run to their end within the memory limit of each service.
 
 use std::time::{Duration, Instant};
 
 use servo_client::api::{self, RunState};
-use servo_tests::manifest::{chain, everything, partitioned_fan_out, partitioned_layers};
+use servo_tests::manifest::{all_partitions, chain, partitioned_fan_out, partitioned_layers};
 use servo_tests::user::{User, WORKSPACE};
-use servo_tests::{aftermath, full};
+use servo_tests::{full, invariants};
 
 use crate::support::{Running, binaries};
 
@@ -14,7 +14,7 @@ const PLANNED_WITHIN: Duration = Duration::from_secs(2);
 const LAYER_WIDTH: usize = 100;
 const LAYER_REACH: usize = 6;
 
-/// A graph, how to ask for all of it, and how large its plan must be.
+/// A graph, the request for all of it, and the size of its plan.
 struct Graph {
     name: &'static str,
     manifest: api::Manifest,
@@ -23,11 +23,11 @@ struct Graph {
     edges: usize,
 }
 
-/// One root and `width` tasks behind it.
+/// One root and `width` tasks that depend on it.
 fn wide(width: usize) -> Graph {
     let (manifest, spec) = (
         partitioned_fan_out(width),
-        everything(&["fan/root", "fan/part"]),
+        all_partitions(&["fan/root", "fan/part"]),
     );
     Graph {
         name: "wide",
@@ -38,9 +38,9 @@ fn wide(width: usize) -> Graph {
     }
 }
 
-/// The same, and one that waits for them all.
+/// One root, `width` tasks that depend on it, and one that depends on all of them.
 fn diamond(width: usize) -> Graph {
-    let (manifest, spec) = (partitioned_fan_out(width), everything(&["fan.*"]));
+    let (manifest, spec) = (partitioned_fan_out(width), all_partitions(&["fan.*"]));
     Graph {
         name: "diamond",
         manifest,
@@ -50,7 +50,7 @@ fn diamond(width: usize) -> Graph {
     }
 }
 
-/// Every task waits for several layers, the first ones for as many as there are.
+/// Every task depends on several previous layers, as far as they exist.
 fn many_edges(layers: usize) -> Graph {
     let manifest = partitioned_layers(layers, LAYER_WIDTH, LAYER_REACH);
     let edges = LAYER_WIDTH
@@ -60,13 +60,13 @@ fn many_edges(layers: usize) -> Graph {
     Graph {
         name: "many edges",
         manifest,
-        spec: everything(&["deep.*"]),
+        spec: all_partitions(&["deep.*"]),
         tasks: layers * LAYER_WIDTH,
         edges,
     }
 }
 
-/// One behind the other.
+/// Each task depends on the previous one.
 fn deep(length: usize) -> Graph {
     let spec = api::RunSpec {
         selection: vec!["chain.*".to_owned()],
@@ -81,8 +81,8 @@ fn deep(length: usize) -> Graph {
     }
 }
 
-/// Plans it dry, then runs it; all tasks succeed.
-async fn runs_to_its_end(user: &User, graph: Graph) {
+/// Plans the graph without running it, then runs it, and asserts that all tasks succeed.
+async fn run_to_the_end(user: &User, graph: Graph) {
     let Graph {
         name,
         manifest,
@@ -91,7 +91,7 @@ async fn runs_to_its_end(user: &User, graph: Graph) {
         edges,
     } = graph;
     user.deploy(manifest).await.unwrap();
-    let dry = api::PlanRunRequest {
+    let request = api::PlanRunRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         spec: Some(spec.clone()),
@@ -102,7 +102,7 @@ async fn runs_to_its_end(user: &User, graph: Graph) {
     let planned = user
         .client
         .planner()
-        .plan_run(dry)
+        .plan_run(request)
         .await
         .unwrap()
         .into_inner();
@@ -121,7 +121,7 @@ async fn runs_to_its_end(user: &User, graph: Graph) {
     );
     let called = Instant::now();
     let run = user.trigger_spec(spec).await.unwrap();
-    let ended = user.ended(&run.run_id).await.unwrap();
+    let ended = user.wait_for_end(&run.run_id).await.unwrap();
     assert_eq!(ended.state(), RunState::Succeeded, "{name}: {ended:?}");
     let counts = ended.tasks.unwrap();
     assert_eq!(
@@ -141,15 +141,16 @@ async fn runs_to_its_end(user: &User, graph: Graph) {
 
 #[tokio::test]
 async fn chaos_f36_large_graphs_run_to_their_end() {
-    let graphs = match full() {
-        true => [wide(9_999), diamond(9_998), many_edges(100), deep(10_000)],
-        false => [wide(999), diamond(998), many_edges(10), deep(100)],
+    let graphs = if full() {
+        [wide(9_999), diamond(9_998), many_edges(100), deep(10_000)]
+    } else {
+        [wide(999), diamond(998), many_edges(10), deep(100)]
     };
     let mut running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
-    let _worker = user.work(256);
+    let _worker = user.start_worker(256);
     for graph in graphs {
-        runs_to_its_end(&user, graph).await;
+        run_to_the_end(&user, graph).await;
     }
     for (instance, megabytes) in running.mesh.peak_memory().unwrap() {
         println!("{instance}: {megabytes:.0} MB");
@@ -158,7 +159,7 @@ async fn chaos_f36_large_graphs_run_to_their_end() {
             "{instance} took {megabytes:.0} MB"
         );
     }
-    aftermath::check(&mut running.mesh, &binaries())
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();

@@ -1,22 +1,22 @@
-//! `kill -9` of every service and of Postgres, at random moments under load: what was acknowledged ends right, and
-//! nothing is done twice without a recorded reason.
+//! `kill -9` of every service and of Postgres at random times under load: every acknowledged run
+//! ends correctly, and no attempt is repeated without a recorded reason.
 
 use std::time::{Duration, SystemTime};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use servo_client::api::RunState;
-use servo_local::{Instance, LivenessPace, TENANT};
+use servo_local::{Instance, LivenessTimings, TENANT};
 use servo_model::Service;
 use servo_tests::load::Load;
-use servo_tests::manifest::{impatient, layers, manifest};
+use servo_tests::manifest::{layers, manifest, with_short_timeouts};
 use servo_tests::user::User;
 use servo_tests::worker_process::WorkerProcess;
-use servo_tests::{aftermath, full, journal, seed};
+use servo_tests::{full, invariants, journal, seed};
 
 use crate::support::{Running, binaries};
 
-const NAP: &str = r#"{"do":"sleep","ms":150}"#;
+const SLEEP: &str = r#"{"do":"sleep","ms":150}"#;
 const CALLERS: usize = 4;
 
 #[derive(Debug, Clone, Copy)]
@@ -37,15 +37,19 @@ async fn chaos_inv_20_kill_9_of_postgres_loses_nothing_that_was_acknowledged() {
     survive(&[Victim::Postgres], 3).await;
 }
 
-/// Kills each of them several times (in a sample `kills` times) while runs keep coming, then holds the workers' journal against the histories.
+/// Kills each victim several times (`kills` times in a sample) under load, then compares the journal
+/// of the workers with the histories.
 async fn survive(victims: &[Victim], kills: usize) {
     let mut random = StdRng::seed_from_u64(seed());
-    let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
+    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let journal = running.file("journal");
     let worker = WorkerProcess::default().journal(&journal);
     let _workers = [0, 1].map(|_| worker.start(&running.mesh, &binaries()).unwrap());
     let user = User::of(&running.mesh).unwrap();
-    let assets = layers(3, 3, 2, NAP).into_iter().map(impatient).collect();
+    let assets = layers(3, 3, 2, SLEEP)
+        .into_iter()
+        .map(with_short_timeouts)
+        .collect();
     user.deploy(manifest(assets)).await.unwrap();
 
     let load = Load::start(std::slice::from_ref(&user), "layers.*", CALLERS);
@@ -53,10 +57,10 @@ async fn survive(victims: &[Victim], kills: usize) {
     for _ in 0..if full() { KILLS_FULL } else { kills } {
         for victim in victims {
             pause(&mut random, 1_000).await;
-            postgres_kills.extend(harm(&mut running, *victim, &mut random).await);
-            // Often the next kill meets a mesh at work, sometimes one that has not recovered from the last.
+            postgres_kills.extend(kill_and_restart(&mut running, *victim, &mut random).await);
+            // Sometimes the next kill comes before the mesh has recovered from the last one.
             if random.random_bool(0.75) {
-                load.goes_on(1).await;
+                load.wait_for_runs(1).await;
             }
         }
     }
@@ -69,29 +73,33 @@ async fn survive(victims: &[Victim], kills: usize) {
         let tasks = ended.tasks.unwrap();
         assert_eq!((tasks.total, tasks.succeeded), (9, 9), "{run}");
     }
-    let fates = journal::fates(&user, &runs).await.unwrap();
+    let ends = journal::attempt_ends(&user, &runs).await.unwrap();
     let lines = journal::read(&journal).unwrap();
-    let tally = journal::compare(&lines, &fates, &postgres_kills);
+    let comparison = journal::compare(&lines, &ends, &postgres_kills);
     println!(
-        "{} runs of {TENANT}, {} attempts, {} lines: {tally:?}",
+        "{} runs of {TENANT}, {} attempts, {} lines: {comparison:?}",
         runs.len(),
-        fates.len(),
+        ends.len(),
         lines.len()
     );
-    assert_eq!(tally.faults, Vec::<String>::new());
+    assert_eq!(comparison.faults, Vec::<String>::new());
     assert_eq!(
-        tally.counted,
+        comparison.counted,
         runs.len() * 9,
         "one attempt of every task counts"
     );
-    aftermath::check(&mut running.mesh, &binaries())
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();
 }
 
-/// Answers when Postgres was killed, if it was.
-async fn harm(running: &mut Running, victim: Victim, random: &mut StdRng) -> Option<SystemTime> {
+/// Kills and restarts the victim; returns the time if it was Postgres.
+async fn kill_and_restart(
+    running: &mut Running,
+    victim: Victim,
+    random: &mut StdRng,
+) -> Option<SystemTime> {
     let killed = match victim {
         Victim::Service(service) => {
             running.mesh.kill_9(service).unwrap();
@@ -112,7 +120,7 @@ async fn harm(running: &mut Running, victim: Victim, random: &mut StdRng) -> Opt
     killed
 }
 
-/// A random moment.
+/// Waits for a random time.
 async fn pause(random: &mut StdRng, most_ms: u64) {
     tokio::time::sleep(Duration::from_millis(random.random_range(0..most_ms))).await;
 }

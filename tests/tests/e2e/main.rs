@@ -1,6 +1,10 @@
 //! The real binaries as separate processes over mutual TLS on a real Postgres.
 
 #![cfg(test)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
 
 mod bad_input;
 mod bench;
@@ -18,10 +22,12 @@ mod graphs;
 mod instances;
 mod kills;
 mod limits;
+mod metrics;
 mod outage;
 mod partitions;
 mod projections;
 mod push;
+mod quota_usage;
 mod reads;
 mod returns;
 mod runs;
@@ -29,5 +35,4 @@ mod spans;
 mod states;
 mod streams;
 mod support;
-mod used;
 mod workers;

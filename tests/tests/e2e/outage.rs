@@ -1,29 +1,29 @@
-//! Postgres goes away and comes back: services wait visibly and recover by themselves.
+//! Postgres or a service dies and returns: services wait with a visible reason and recover.
 
+use servo_local::wait::until;
 use servo_model::Service;
 
 use crate::support::Running;
 
 #[tokio::test]
-async fn f20_an_outage_is_told_and_survived() {
+async fn f20_services_report_an_outage_of_postgres_and_recover() {
     let mut running = Running::start().await;
     running.mesh.postgres().unwrap().kill_9().unwrap();
-    let told = loop {
-        let status = running.mesh.status().await;
-        let waiting: Vec<_> = status
-            .into_iter()
-            .filter(|one| one.service.has_store() && !one.healthy)
-            .collect();
-        if waiting.len() == 8 {
-            break waiting;
-        }
-    };
-    for one in &told {
+    let waiting = until(
+        "all services with a store to notice the outage",
+        async || {
+            let mut status = running.mesh.status().await;
+            status.retain(|status| status.service.has_store() && !status.healthy);
+            (status.len() == 8).then_some(status)
+        },
+    )
+    .await;
+    for status in &waiting {
         assert!(
-            one.waiting_for.contains("Postgres"),
+            status.waiting_for.contains("Postgres"),
             "{}: {}",
-            one.service,
-            one.waiting_for
+            status.service,
+            status.waiting_for
         );
     }
     running.mesh.postgres().unwrap().restart().unwrap();
@@ -32,7 +32,7 @@ async fn f20_an_outage_is_told_and_survived() {
 }
 
 #[tokio::test]
-async fn a_killed_service_comes_back_with_the_same_place_in_the_mesh() {
+async fn a_killed_service_can_be_restarted_at_the_same_address() {
     let mut running = Running::start().await;
     for service in [Service::Scheduler, Service::Gateway] {
         running.mesh.process(service).unwrap().kill_group().unwrap();

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use servo_client::api;
 use servo_client::api::PartitionState::{self, InProgress, Missing, Quarantined, Stale, UpToDate};
-use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig, WorkerHandle};
-use servo_tests::aftermath;
-use servo_tests::manifest::{everything, partitioned_fan_out};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler, Worker, WorkerConfig, WorkerHandle};
+use servo_tests::invariants;
+use servo_tests::manifest::{all_partitions, partitioned_fan_out};
 use servo_tests::user::{User, WORKSPACE};
 use tokio::sync::Semaphore;
 use tonic::{Code, Status};
@@ -15,34 +15,34 @@ use tonic::{Code, Status};
 use crate::data::commit;
 use crate::support::Running;
 
-/// Writes an output for every task and reports a check of it.
+/// Writes an output for every task and reports a check result.
 #[derive(Debug, Clone)]
 pub(crate) struct Checking {
-    /// The check fails.
-    pub(crate) doubts: Arc<AtomicBool>,
-    /// Attempts go on while there are permits.
-    pub(crate) gate: Arc<Semaphore>,
+    /// Whether the check of `fan/root` fails.
+    pub(crate) check_fails: Arc<AtomicBool>,
+    /// Each attempt takes a permit before it continues.
+    pub(crate) permits: Arc<Semaphore>,
 }
 
 impl Handler for Checking {
-    async fn run(&self, attempt: Attempt) -> Done {
-        self.gate.acquire().await.unwrap().forget();
+    async fn run(&self, attempt: Attempt) -> AttemptOutcome {
+        self.permits.acquire().await.unwrap().forget();
         let envelope = attempt.envelope().clone();
-        let doubts = self.doubts.load(Ordering::SeqCst) && envelope.asset_key == "fan/root";
+        let fails = self.check_fails.load(Ordering::SeqCst) && envelope.asset_key == "fan/root";
         let check = api::CheckResult {
             name: "rows".to_owned(),
-            passed: !doubts,
+            passed: !fails,
             severity: api::Severity::Critical.into(),
             message: "counted".to_owned(),
             ..Default::default()
         };
         let output = commit(&envelope);
-        let gating = if doubts {
+        let gating = if fails {
             api::Gating::Quarantine
         } else {
             api::Gating::Allow
         };
-        Done::succeeded().reporting(|report| {
+        AttemptOutcome::succeeded().with_report(|report| {
             report.outputs = vec![output];
             report.checks = vec![check];
             report.gating = gating.into();
@@ -50,7 +50,7 @@ impl Handler for Checking {
     }
 }
 
-pub(crate) fn work(user: &User, handler: Checking) -> WorkerHandle {
+pub(crate) fn start_worker(user: &User, handler: Checking) -> WorkerHandle {
     let info = api::WorkerInfo {
         name: "checking".to_owned(),
         slots: 8,
@@ -64,7 +64,7 @@ pub(crate) fn work(user: &User, handler: Checking) -> WorkerHandle {
     handle
 }
 
-/// A root that may be quarantined, three partitions behind it, and a join of them.
+/// A root that may be quarantined, three partitions that depend on it, and a join of them.
 pub(crate) fn quarantining(code_version: &str) -> api::Manifest {
     let mut manifest = partitioned_fan_out(3);
     manifest.code_version = code_version.to_owned();
@@ -75,14 +75,14 @@ pub(crate) fn quarantining(code_version: &str) -> api::Manifest {
     manifest
 }
 
-pub(crate) async fn succeeded(user: &User, selection: &[&str]) -> String {
-    // The root is in one piece.
+pub(crate) async fn run_successfully(user: &User, selection: &[&str]) -> String {
+    // The root has no partitions.
     let run = match selection {
         ["fan/root"] => user.trigger(selection).await,
-        _ => user.trigger_spec(everything(selection)).await,
+        _ => user.trigger_spec(all_partitions(selection)).await,
     };
     let run = run.unwrap().run_id;
-    let ended = user.ended(&run).await.unwrap();
+    let ended = user.wait_for_end(&run).await.unwrap();
     assert_eq!(ended.state(), api::RunState::Succeeded, "{ended:?}");
     run
 }
@@ -93,7 +93,7 @@ pub(crate) async fn partitions(
     filter: &str,
     page_token: &str,
 ) -> Result<api::ListPartitionsResponse, Status> {
-    let asked = api::ListPartitionsRequest {
+    let request = api::ListPartitionsRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         namespace: "fan".to_owned(),
@@ -106,12 +106,12 @@ pub(crate) async fn partitions(
     Ok(user
         .client
         .scheduler()
-        .list_partitions(asked)
+        .list_partitions(request)
         .await?
         .into_inner())
 }
 
-/// All pages.
+/// The states of the partitions on all pages.
 async fn states(user: &User, name: &str, filter: &str) -> Vec<PartitionState> {
     let (mut found, mut token) = (Vec::new(), String::new());
     loop {
@@ -125,7 +125,7 @@ async fn states(user: &User, name: &str, filter: &str) -> Vec<PartitionState> {
 }
 
 async fn summary(user: &User, name: &str) -> Result<api::GetPartitionSummaryResponse, Status> {
-    let asked = api::GetPartitionSummaryRequest {
+    let request = api::GetPartitionSummaryRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         namespace: "fan".to_owned(),
@@ -135,12 +135,13 @@ async fn summary(user: &User, name: &str) -> Result<api::GetPartitionSummaryResp
     Ok(user
         .client
         .scheduler()
-        .get_partition_summary(asked)
+        .get_partition_summary(request)
         .await?
         .into_inner())
 }
 
-/// The summary's stretches as first and last letter and state; its counts must say the same.
+/// The stretches of the summary as last letters of the first and last key, and the state. Asserts
+/// that the counts match the total.
 async fn stretches(user: &User, name: &str) -> Vec<(String, String, PartitionState)> {
     let found = summary(user, name).await.unwrap();
     let counted: u64 = found.counts.iter().map(|count| count.count).sum();
@@ -162,7 +163,7 @@ async fn stale(
     reason: api::StaleReason,
     page_token: &str,
 ) -> Result<api::ListStalePartitionsResponse, Status> {
-    let asked = api::ListStalePartitionsRequest {
+    let request = api::ListStalePartitionsRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         selection: selection.iter().map(ToString::to_string).collect(),
@@ -173,13 +174,13 @@ async fn stale(
     Ok(user
         .client
         .scheduler()
-        .list_stale_partitions(asked)
+        .list_stale_partitions(request)
         .await?
         .into_inner())
 }
 
 async fn checks(user: &User, filter: &str) -> Result<Vec<api::CheckRecord>, Status> {
-    let asked = api::ListCheckResultsRequest {
+    let request = api::ListCheckResultsRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         filter: filter.to_owned(),
@@ -188,7 +189,7 @@ async fn checks(user: &User, filter: &str) -> Result<Vec<api::CheckRecord>, Stat
     Ok(user
         .client
         .scheduler()
-        .list_check_results(asked)
+        .list_check_results(request)
         .await?
         .into_inner()
         .results)
@@ -200,37 +201,37 @@ pub(crate) async fn decide(
     decision: api::QuarantineDecision,
     expected_version: u64,
 ) -> Result<api::ResolveQuarantineResponse, Status> {
-    let asked = api::ResolveQuarantineRequest {
+    let request = api::ResolveQuarantineRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         materialization_id: id.to_owned(),
         decision: decision.into(),
         expected_version,
-        comment: "looked at it".to_owned(),
+        comment: "inspected".to_owned(),
         ..Default::default()
     };
     Ok(user
         .client
         .scheduler()
-        .resolve_quarantine(asked)
+        .resolve_quarantine(request)
         .await?
         .into_inner())
 }
 
-fn code<T: std::fmt::Debug>(answer: Result<T, Status>) -> Code {
-    answer.unwrap_err().code()
+fn code<T: std::fmt::Debug>(result: Result<T, Status>) -> Code {
+    result.unwrap_err().code()
 }
 
 #[tokio::test]
-async fn partitions_are_told_from_their_first_attempt_to_the_decision_about_them() {
+async fn partition_states_follow_attempts_upstream_changes_and_decisions() {
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
-    let gate = Arc::new(Semaphore::new(1_000));
+    let permits = Arc::new(Semaphore::new(1_000));
     let worker = Checking {
-        doubts: Arc::default(),
-        gate,
+        check_fails: Arc::default(),
+        permits,
     };
-    let _working = work(&user, worker.clone());
+    let _working = start_worker(&user, worker.clone());
     assert_eq!(
         code(summary(&user, "part").await),
         Code::NotFound,
@@ -240,9 +241,9 @@ async fn partitions_are_told_from_their_first_attempt_to_the_decision_about_them
 
     missing_then_current(&user, &worker).await;
     stale_by_upstream_and_by_code(&user).await;
-    quarantined_and_decided_about(&user, &worker).await;
-    bad_questions(&user).await;
-    let violations = aftermath::violations(running.mesh.admin_url())
+    quarantined_approved_and_rejected(&user, &worker).await;
+    invalid_requests(&user).await;
+    let violations = invariants::violations(running.mesh.admin_url())
         .await
         .unwrap();
     assert!(violations.is_empty(), "{violations:?}");
@@ -257,22 +258,24 @@ async fn missing_then_current(user: &User, worker: &Checking) {
         [("0".to_owned(), "2".to_owned(), Missing)]
     );
 
-    // Nobody may go on: what is under way is seen.
-    let all = u32::try_from(worker.gate.available_permits()).unwrap();
-    worker.gate.try_acquire_many(all).unwrap().forget();
+    // Without permits the attempt stays in flight.
+    let all = u32::try_from(worker.permits.available_permits()).unwrap();
+    worker.permits.try_acquire_many(all).unwrap().forget();
     let only_root = api::RunSpec {
         selection: vec!["fan/root".to_owned()],
         ..Default::default()
     };
     let run = user.trigger_spec(only_root).await.unwrap().run_id;
-    user.until(&run, |tasks| tasks.active == 1).await.unwrap();
+    user.wait_for_tasks(&run, "the attempt to begin", |tasks| tasks.active == 1)
+        .await
+        .unwrap();
     assert_eq!(states(user, "root", "").await, [InProgress]);
     assert_eq!(
         stretches(user, "root").await,
         [(String::new(), String::new(), InProgress)]
     );
-    worker.gate.add_permits(1_000);
-    user.ended(&run).await.unwrap();
+    worker.permits.add_permits(1_000);
+    user.wait_for_end(&run).await.unwrap();
     assert_eq!(states(user, "root", "").await, [UpToDate]);
 
     let keys = api::PartitionKeys {
@@ -287,7 +290,7 @@ async fn missing_then_current(user: &User, worker: &Checking) {
         ..Default::default()
     };
     let run = user.trigger_spec(one).await.unwrap().run_id;
-    user.ended(&run).await.unwrap();
+    user.wait_for_end(&run).await.unwrap();
     assert_eq!(states(user, "part", "").await, [Missing, UpToDate, Missing]);
     assert_eq!(states(user, "part", "state != MISSING").await, [UpToDate]);
     let part = |first: &str, state| (first.to_owned(), first.to_owned(), state);
@@ -309,11 +312,11 @@ async fn missing_then_current(user: &User, worker: &Checking) {
 async fn stale_by_upstream_and_by_code(user: &User) {
     let any = api::StaleReason::Unspecified;
     assert_eq!(stale(user, &[], any, "").await.unwrap().total, 0);
-    succeeded(user, &["fan.*"]).await;
+    run_successfully(user, &["fan.*"]).await;
     assert_eq!(states(user, "part", "").await, [UpToDate; 3]);
 
-    // What the partitions are made from is newer now; the join is made from them, and they are as they were.
-    succeeded(user, &["fan/root"]).await;
+    // The root is newer than the partitions now; the join depends only on the partitions.
+    run_successfully(user, &["fan/root"]).await;
     assert_eq!(states(user, "part", "").await, [Stale; 3]);
     assert_eq!(
         stretches(user, "part").await,
@@ -338,7 +341,7 @@ async fn stale_by_upstream_and_by_code(user: &User) {
     assert!(second.next_page_token.is_empty());
     assert_eq!(stale(user, &["fan/join"], any, "").await.unwrap().total, 0);
 
-    succeeded(user, &["fan/part"]).await;
+    run_successfully(user, &["fan/part"]).await;
     user.deploy(quarantining("v2")).await.unwrap();
     let by_code = stale(user, &["fan/root"], api::StaleReason::CodeChanged, "")
         .await
@@ -351,24 +354,24 @@ async fn stale_by_upstream_and_by_code(user: &User) {
             .total,
         0
     );
-    succeeded(user, &["fan.*"]).await;
+    run_successfully(user, &["fan.*"]).await;
     assert_eq!(stale(user, &[], any, "").await.unwrap().total, 0);
 }
 
-async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
+async fn quarantined_approved_and_rejected(user: &User, worker: &Checking) {
     use api::QuarantineDecision::{Approve, Reject};
     let good = partitions(user, "root", "", "").await.unwrap().partitions[0]
         .materialization_id
         .clone();
-    worker.doubts.store(true, Ordering::SeqCst);
-    let run = succeeded(user, &["fan/root"]).await;
-    let doubted = partitions(user, "root", "", "")
+    worker.check_fails.store(true, Ordering::SeqCst);
+    let run = run_successfully(user, &["fan/root"]).await;
+    let quarantined = partitions(user, "root", "", "")
         .await
         .unwrap()
         .partitions
         .remove(0);
     assert_eq!(
-        (doubted.state(), &doubted.materialization_id),
+        (quarantined.state(), &quarantined.materialization_id),
         (Quarantined, &good)
     );
     assert_eq!(
@@ -382,7 +385,7 @@ async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
     };
     assert_eq!(
         (&failed.run_id, &failed.materialization_id),
-        (&run, &doubted.last_attempt_id)
+        (&run, &quarantined.last_attempt_id)
     );
     assert_eq!(
         (
@@ -403,7 +406,7 @@ async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
             >= 3
     );
 
-    let id = &doubted.last_attempt_id;
+    let id = &quarantined.last_attempt_id;
     assert_eq!(code(decide(user, id, Approve, 7).await), Code::Aborted);
     assert_eq!(
         code(decide(user, &good, Approve, 0).await),
@@ -415,7 +418,7 @@ async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
         (version.state(), version.version),
         (api::MaterializationState::Promoted, 2)
     );
-    assert_eq!(version.resolved_by.unwrap().comment, "looked at it");
+    assert_eq!(version.resolved_by.unwrap().comment, "inspected");
     assert_eq!(
         decide(user, id, Approve, 1).await.unwrap(),
         approved,
@@ -434,10 +437,10 @@ async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
     assert_eq!(
         states(user, "part", "").await,
         [Stale; 3],
-        "readers got something newer when it was approved"
+        "the approved version is newer than the partitions"
     );
 
-    succeeded(user, &["fan/root"]).await;
+    run_successfully(user, &["fan/root"]).await;
     let rejected = partitions(user, "root", "", "").await.unwrap().partitions[0]
         .last_attempt_id
         .clone();
@@ -455,11 +458,11 @@ async fn quarantined_and_decided_about(user: &User, worker: &Checking) {
     assert_eq!(
         (root.state(), &root.materialization_id),
         (UpToDate, id),
-        "what is rejected is never read"
+        "a rejected version is never read"
     );
 }
 
-async fn bad_questions(user: &User) {
+async fn invalid_requests(user: &User) {
     for (name, filter, token, expected) in [
         ("nobody", "", "", Code::NotFound),
         ("No Name", "", "", Code::NotFound),

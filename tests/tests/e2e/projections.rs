@@ -1,4 +1,4 @@
-//! VerifyProjection: whatever is written into a table beside the fold is found.
+//! VerifyProjection finds rows that were not written by the fold.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,13 +11,15 @@ use sqlx::{Connection, PgConnection};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::partitions::{Checking, decide, partitions, quarantining, succeeded, work};
+use crate::partitions::{
+    Checking, decide, partitions, quarantining, run_successfully, start_worker,
+};
 use crate::support::Running;
 
-/// A table, how a row of it is spoiled, and how the row that it names reads in a key.
-type Spoiled = (&'static str, &'static str, fn(Uuid) -> String);
+/// A table, a statement that changes one of its rows, and the text of the returned id in a key.
+type Change = (&'static str, &'static str, fn(Uuid) -> String);
 
-const SPOILED: [Spoiled; 7] = [
+const CHANGES: [Change; 7] = [
     (
         "scheduler.check_results",
         "UPDATE scheduler.check_results SET passed = NOT passed
@@ -58,7 +60,7 @@ const SPOILED: [Spoiled; 7] = [
     ),
 ];
 
-/// Attempts and events read alike.
+/// The text of the id of an attempt or an event.
 fn ulid(id: Uuid) -> String {
     AttemptId::from_bytes(id.into_bytes()).to_string()
 }
@@ -67,21 +69,22 @@ fn run(id: Uuid) -> String {
     RunId::from_bytes(id.into_bytes()).to_string()
 }
 
-/// Runs of every kind: checked, quarantined and decided about, and one under whose key another was asked for.
-async fn live_in(user: &User) {
+/// Fills all tables: runs with checks, with quarantined versions and decisions, and with a conflict of
+/// run keys.
+async fn fill_tables(user: &User) {
     let worker = Checking {
-        doubts: Arc::default(),
-        gate: Arc::new(Semaphore::new(1_000)),
+        check_fails: Arc::default(),
+        permits: Arc::new(Semaphore::new(1_000)),
     };
-    let _working = work(user, worker.clone());
+    let _working = start_worker(user, worker.clone());
     user.deploy(quarantining("v1")).await.unwrap();
-    succeeded(user, &["fan.*"]).await;
-    worker.doubts.store(true, Ordering::SeqCst);
+    run_successfully(user, &["fan.*"]).await;
+    worker.check_fails.store(true, Ordering::SeqCst);
     for decision in [
         api::QuarantineDecision::Approve,
         api::QuarantineDecision::Reject,
     ] {
-        succeeded(user, &["fan/root"]).await;
+        run_successfully(user, &["fan/root"]).await;
         let root = partitions(user, "root", "", "")
             .await
             .unwrap()
@@ -91,14 +94,14 @@ async fn live_in(user: &User) {
             .await
             .unwrap();
     }
-    let nightly = ask(user, "fan/root")
+    let nightly = trigger_nightly(user, "fan/root")
         .await
         .unwrap()
         .into_inner()
         .run
         .unwrap();
-    user.ended(&nightly.run_id).await.unwrap();
-    let refused = ask(user, "fan/join").await.unwrap_err();
+    user.wait_for_end(&nightly.run_id).await.unwrap();
+    let refused = trigger_nightly(user, "fan/join").await.unwrap_err();
     assert_eq!(
         reason_of(&refused),
         Some(Reason::RunKeyConflict),
@@ -106,11 +109,11 @@ async fn live_in(user: &User) {
     );
 }
 
-async fn ask(
+async fn trigger_nightly(
     user: &User,
     selection: &str,
 ) -> Result<tonic::Response<api::TriggerRunResponse>, tonic::Status> {
-    let asked = api::TriggerRunRequest {
+    let request = api::TriggerRunRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_key: "nightly".to_owned(),
@@ -120,33 +123,33 @@ async fn ask(
         }),
         ..Default::default()
     };
-    user.client.scheduler().trigger_run(asked).await
+    user.client.scheduler().trigger_run(request).await
 }
 
 #[tokio::test]
-async fn inv_21_a_spoiled_row_is_found_in_whichever_table_it_stands() {
+async fn inv_21_a_changed_row_is_found_in_every_table() {
     let running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
-    live_in(&user).await;
-    for (projection, ..) in SPOILED {
+    fill_tables(&user).await;
+    for (projection, ..) in CHANGES {
         user.verify(projection, 0).await.unwrap();
     }
     let mut admin = PgConnection::connect(running.mesh.admin_url())
         .await
         .unwrap();
-    for (number, (projection, spoil, key)) in SPOILED.into_iter().enumerate() {
-        let spoiled: Vec<(Uuid,)> = sqlx::query_as(spoil).fetch_all(&mut admin).await.unwrap();
-        let [(spoiled,)] = spoiled[..] else {
-            panic!("{spoil} spoils {spoiled:?}")
+    for (number, (projection, change, key)) in CHANGES.into_iter().enumerate() {
+        let changed: Vec<(Uuid,)> = sqlx::query_as(change).fetch_all(&mut admin).await.unwrap();
+        let [(changed,)] = changed[..] else {
+            panic!("{change} changes {changed:?}")
         };
-        let asked = api::VerifyProjectionRequest {
+        let request = api::VerifyProjectionRequest {
             projection: projection.to_owned(),
             ..Default::default()
         };
         let found = user
             .client
             .scheduler()
-            .verify_projection(asked)
+            .verify_projection(request)
             .await
             .unwrap()
             .into_inner();
@@ -156,7 +159,7 @@ async fn inv_21_a_spoiled_row_is_found_in_whichever_table_it_stands() {
             .map(|row| {
                 (
                     row.projection.as_str(),
-                    row.key_json.contains(&key(spoiled)),
+                    row.key_json.contains(&key(changed)),
                 )
             })
             .collect();
@@ -164,7 +167,7 @@ async fn inv_21_a_spoiled_row_is_found_in_whichever_table_it_stands() {
             !found.equal && named.contains(&(projection, true)),
             "{number}: {found:?}"
         );
-        let before = SPOILED[..number]
+        let before = CHANGES[..number]
             .iter()
             .filter(|(table, ..)| *table == projection)
             .count();

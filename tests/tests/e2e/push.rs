@@ -1,4 +1,4 @@
-//! Tasks that are pushed: through the queue, over HTTP, to a worker that asks before it starts.
+//! Pushed tasks: through the queue, over HTTP, to a worker that requests permission to start.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,25 +11,26 @@ use servo_client::api::{
     TaskEnvelope, TaskState,
 };
 use servo_client::worker::WorkerHandle;
+use servo_local::wait::{until, until_true};
 use servo_model::Service;
-use servo_tests::manifest::{asset, impatient, manifest};
+use servo_tests::manifest::{asset, manifest, with_short_timeouts};
 use servo_tests::user::User;
 use servo_tests::worker::Journal;
-use servo_tests::{aftermath, full, journal};
+use servo_tests::{full, invariants, journal};
 use sqlx::{Connection, PgConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::support::{Running, binaries};
 
-/// A port that listens, and its address.
+/// A listening port and its URL.
 async fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/push", listener.local_addr().unwrap());
     (listener, url)
 }
 
-async fn listen(user: &User, slots: u32) -> WorkerHandle {
+async fn start_push_worker(user: &User, slots: u32) -> WorkerHandle {
     let (listener, url) = listener().await;
     let (_, worker) = user.push_worker(&url, slots);
     let handle = worker.handle();
@@ -39,12 +40,12 @@ async fn listen(user: &User, slots: u32) -> WorkerHandle {
 
 #[tokio::test]
 async fn a_pushed_task_is_queued_dispatched_started_and_finished() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+    let running = Running::shared().await;
+    let user = running.user();
     user.deploy(manifest(vec![asset("push/a", &[], "")]))
         .await
         .unwrap();
-    // The port takes connections, and nobody answers on them before the worker runs.
+    // The port accepts connections, but responds to none before the worker runs.
     let (listener, url) = listener().await;
     let (register, worker) = user.push_worker(&url, 4);
     user.client
@@ -53,12 +54,11 @@ async fn a_pushed_task_is_queued_dispatched_started_and_finished() {
         .await
         .unwrap();
     let run = user.trigger(&["push.*"]).await.unwrap();
-    let task = loop {
-        let tasks = user.tasks(&run.run_id).await.unwrap();
-        if tasks[0].state() == TaskState::Dispatched {
-            break tasks[0].clone();
-        }
-    };
+    let task = until("the task to be dispatched", async || {
+        let task = user.tasks(&run.run_id).await.unwrap().remove(0);
+        (task.state() == TaskState::Dispatched).then_some(task)
+    })
+    .await;
     let dispatches = user.dispatches().await.unwrap();
     assert_eq!(dispatches.len(), 1);
     let dispatch = &dispatches[0];
@@ -71,10 +71,10 @@ async fn a_pushed_task_is_queued_dispatched_started_and_finished() {
         ("dispatch-0", task.task_id.as_str())
     );
     tokio::spawn(worker.run(listener));
-    let ended = user.ended(&run.run_id).await.unwrap();
+    let ended = user.wait_for_end(&run.run_id).await.unwrap();
     assert_eq!(ended.state(), RunState::Succeeded, "{ended:?}");
-    let told = user.task(&run.run_id, &task.task_id).await.unwrap();
-    let path: Vec<TaskState> = told
+    let details = user.task(&run.run_id, &task.task_id).await.unwrap();
+    let path: Vec<TaskState> = details
         .history
         .iter()
         .map(|change| change.to_state())
@@ -86,10 +86,10 @@ async fn a_pushed_task_is_queued_dispatched_started_and_finished() {
         TaskState::Succeeded,
     ];
     assert!(path.ends_with(&expected), "{path:?}");
-    assert_eq!(told.attempts.len(), 1);
+    assert_eq!(details.attempts.len(), 1);
 }
 
-/// The work order that a queue delivers, without a worker behind the port.
+/// Accepts one delivery of the queue without a worker; returns its envelope.
 async fn delivered(listener: &TcpListener) -> TaskEnvelope {
     let (mut stream, _) = listener.accept().await.unwrap();
     let request = read_request(&mut stream).await.unwrap();
@@ -106,8 +106,8 @@ async fn delivered(listener: &TcpListener) -> TaskEnvelope {
     TaskEnvelope::decode(signed.envelope.as_ref()).unwrap()
 }
 
-/// Asks whether the attempt may start, as a worker that is pushed to does.
-async fn ask_to_start(
+/// Requests permission to start the attempt, as a push worker does.
+async fn start_attempt(
     user: &User,
     worker_id: &str,
     envelope: &TaskEnvelope,
@@ -125,12 +125,12 @@ async fn ask_to_start(
     });
     let path = envelope.callbacks.as_ref().unwrap().start.parse().unwrap();
     request.metadata_mut().insert("servo-presigned", path);
-    let answer = user.client.callback().start_attempt(request).await?;
-    Ok(answer.into_inner().acceptance())
+    let response = user.client.callback().start_attempt(request).await?;
+    Ok(response.into_inner().acceptance())
 }
 
 #[tokio::test]
-async fn f06_a_start_that_nobody_has_folded_is_no_permission() {
+async fn f06_a_start_that_was_not_folded_is_not_a_permission() {
     let mut running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     user.deploy(manifest(vec![asset("push/a", &[], "")]))
@@ -152,9 +152,9 @@ async fn f06_a_start_that_nobody_has_folded_is_no_permission() {
         .unwrap()
         .kill_group()
         .unwrap();
-    // The first time it is recorded, afterwards it is on record.
+    // The first call records the start, and the second finds it recorded.
     for _ in 0..2 {
-        let refused = ask_to_start(&user, &worker, &envelope).await.unwrap_err();
+        let refused = start_attempt(&user, &worker, &envelope).await.unwrap_err();
         assert_eq!(refused.code(), tonic::Code::Unavailable, "{refused:?}");
         assert!(
             refused
@@ -164,12 +164,15 @@ async fn f06_a_start_that_nobody_has_folded_is_no_permission() {
         );
     }
     running.mesh.launch(Service::Scheduler).unwrap();
-    let acceptance = loop {
-        match ask_to_start(&user, &worker, &envelope).await {
-            Ok(acceptance) => break acceptance,
-            Err(status) => assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}"),
-        }
-    };
+    let acceptance = until("the scheduler to fold the start", async || {
+        let result = start_attempt(&user, &worker, &envelope).await;
+        result
+            .inspect_err(|status| {
+                assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}");
+            })
+            .ok()
+    })
+    .await;
     assert_eq!(acceptance, Acceptance::Duplicate);
 }
 
@@ -177,18 +180,20 @@ async fn f06_a_start_that_nobody_has_folded_is_no_permission() {
 async fn f11_pushed_tasks_survive_kill_9_of_the_dispatcher() {
     let mut running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
-    let _worker = listen(&user, 4).await;
-    let nap = r#"{"do":"sleep","ms":100}"#;
+    let _worker = start_push_worker(&user, 4).await;
+    let sleep = r#"{"do":"sleep","ms":100}"#;
     let keys: Vec<String> = (0..30).map(|n| format!("push/t{n}")).collect();
     user.deploy(manifest(
-        keys.iter().map(|key| asset(key, &[], nap)).collect(),
+        keys.iter().map(|key| asset(key, &[], sleep)).collect(),
     ))
     .await
     .unwrap();
     let run = user.trigger(&["push.*"]).await.unwrap();
-    user.until(&run.run_id, |tasks| tasks.succeeded >= 5)
-        .await
-        .unwrap();
+    user.wait_for_tasks(&run.run_id, "five tasks to succeed", |tasks| {
+        tasks.succeeded >= 5
+    })
+    .await
+    .unwrap();
     running
         .mesh
         .process(Service::Dispatcher)
@@ -196,33 +201,36 @@ async fn f11_pushed_tasks_survive_kill_9_of_the_dispatcher() {
         .kill_group()
         .unwrap();
     running.mesh.launch(Service::Dispatcher).unwrap();
-    let ended = user.ended(&run.run_id).await.unwrap();
+    let ended = user.wait_for_end(&run.run_id).await.unwrap();
     assert_eq!(ended.state(), RunState::Succeeded, "{ended:?}");
     let tasks = user.tasks(&run.run_id).await.unwrap();
     assert!(tasks.iter().all(|task| task.failures == 0), "{tasks:?}");
 }
 
-/// So many tasks that wait for nothing.
-async fn deploy_loose(user: &User, tasks: usize) {
-    let nap = r#"{"do":"sleep","ms":50}"#;
-    let one = |n| impatient(asset(&format!("push/t{n}"), &[], nap));
+/// Deploys assets without dependencies.
+async fn deploy_independent(user: &User, tasks: usize) {
+    let sleep = r#"{"do":"sleep","ms":50}"#;
+    let one = |n| with_short_timeouts(asset(&format!("push/t{n}"), &[], sleep));
     user.deploy(manifest((0..tasks).map(one).collect()))
         .await
         .unwrap();
 }
 
-/// Whatever was delivered, and however often: every task succeeded, and every attempt that counts began once.
+/// Asserts that every task succeeded, and that every attempt that counts began once, however often it
+/// was delivered.
 async fn assert_each_began_once(
     user: &User,
     run: &str,
     journal: &Path,
     tasks: usize,
-) -> journal::Tally {
-    let ended = user.ended(run).await.unwrap();
+) -> journal::Comparison {
+    let ended = user.wait_for_end(run).await.unwrap();
     assert_eq!(ended.state(), RunState::Succeeded, "{ended:?}");
-    let fates = journal::fates(user, &[run.to_owned()]).await.unwrap();
-    let tally = journal::compare(&journal::read(journal).unwrap(), &fates, &[]);
-    assert_eq!((&tally.faults, tally.counted), (&vec![], tasks));
+    let ends = journal::attempt_ends(user, &[run.to_owned()])
+        .await
+        .unwrap();
+    let comparison = journal::compare(&journal::read(journal).unwrap(), &ends, &[]);
+    assert_eq!((&comparison.faults, comparison.counted), (&vec![], tasks));
     assert!(
         user.tasks(run)
             .await
@@ -230,7 +238,7 @@ async fn assert_each_began_once(
             .iter()
             .all(|task| task.failures == 0)
     );
-    tally
+    comparison
 }
 
 /// One request with its body.
@@ -258,7 +266,7 @@ async fn read_request(stream: &mut TcpStream) -> Option<Vec<u8>> {
     }
 }
 
-async fn pass_on(request: &[u8], worker: &str) -> Option<String> {
+async fn forward(request: &[u8], worker: &str) -> Option<String> {
     let mut stream = TcpStream::connect(worker).await.ok()?;
     stream.write_all(request).await.ok()?;
     let mut answer = vec![0; 1024];
@@ -269,14 +277,15 @@ async fn pass_on(request: &[u8], worker: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Delivers everything twice, and answers every first delivery that was taken as if it had failed.
+/// Forwards every delivery twice, and answers the first delivery of each envelope with an error even
+/// if it was accepted, so that the queue repeats it.
 async fn redeliver(listener: TcpListener, worker: String) {
     let seen = Arc::new(Mutex::new(HashSet::new()));
     while let Ok((mut stream, _)) = listener.accept().await {
         let (seen, worker) = (seen.clone(), worker.clone());
         tokio::spawn(async move {
             let request = read_request(&mut stream).await?;
-            let (_, answer) = tokio::join!(pass_on(&request, &worker), pass_on(&request, &worker));
+            let (_, answer) = tokio::join!(forward(&request, &worker), forward(&request, &worker));
             let again = seen.lock().unwrap().insert(request);
             let answer = answer
                 .filter(|_| !again)
@@ -288,42 +297,45 @@ async fn redeliver(listener: TcpListener, worker: String) {
 }
 
 #[tokio::test]
-async fn f06_f16_a_queue_that_delivers_everything_four_times_starts_nothing_twice() {
+async fn f06_f16_an_envelope_that_is_delivered_four_times_starts_once() {
     const TASKS: usize = 40;
     let mut running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
-    deploy_loose(&user, TASKS).await;
-    let ((door, url), (listening, _)) = (listener().await, listener().await);
+    deploy_independent(&user, TASKS).await;
+    let ((proxy, url), (listening, _)) = (listener().await, listener().await);
     let address = listening.local_addr().unwrap().to_string();
-    tokio::spawn(redeliver(door, address));
+    tokio::spawn(redeliver(proxy, address));
     let journal = running.file("journal");
-    let (_, worker) = user.push_worker_noting(&url, 16, Some(Journal::open(&journal).unwrap()));
+    let (_, worker) =
+        user.push_worker_with_journal(&url, 16, Some(Journal::open(&journal).unwrap()));
     tokio::spawn(worker.run(listening));
     let run = user.trigger(&["push.*"]).await.unwrap().run_id;
-    let tally = assert_each_began_once(&user, &run, &journal, TASKS).await;
+    let comparison = assert_each_began_once(&user, &run, &journal, TASKS).await;
     assert!(
-        tally.explained.is_empty(),
+        comparison.explained.is_empty(),
         "a redelivery cost an attempt: {:?}",
-        tally.explained
+        comparison.explained
     );
-    aftermath::check(&mut running.mesh, &binaries())
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();
 }
 
 #[tokio::test]
-async fn f16_whether_an_entry_was_made_is_found_out_when_the_answer_is_lost() {
+async fn f16_an_entry_whose_creation_has_an_unknown_outcome_is_looked_up() {
     let mut running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let (tasks, cuts) = if full() { (500, 200) } else { (60, 10) };
-    deploy_loose(&user, tasks).await;
+    deploy_independent(&user, tasks).await;
     let (listening, url) = listener().await;
     let journal = running.file("journal");
-    let (_, worker) = user.push_worker_noting(&url, 16, Some(Journal::open(&journal).unwrap()));
+    let (_, worker) =
+        user.push_worker_with_journal(&url, 16, Some(Journal::open(&journal).unwrap()));
     tokio::spawn(worker.run(listening));
     let run = user.trigger(&["push.*"]).await.unwrap().run_id;
-    // Whatever statement of the dispatcher is under way: it may have been stored, and nobody says so.
+    // Cuts the connections of the dispatcher, so that it does not learn whether the statement in
+    // progress was committed.
     let mut admin = PgConnection::connect(running.mesh.admin_url())
         .await
         .unwrap();
@@ -333,47 +345,49 @@ async fn f16_whether_an_entry_was_made_is_found_out_when_the_answer_is_lost() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_each_began_once(&user, &run, &journal, tasks).await;
-    aftermath::check(&mut running.mesh, &binaries())
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();
 }
 
 #[tokio::test]
-async fn f11_tasks_whose_queue_entries_are_gone_are_pushed_anew() {
+async fn f11_tasks_whose_queue_entries_were_deleted_are_pushed_again() {
     let mut running = Running::start().await;
     let user = User::of(&running.mesh).unwrap();
     let tasks: u32 = if full() { 1_000 } else { 50 };
-    deploy_loose(&user, tasks as usize).await;
-    // The port takes connections, and nobody answers on them before the worker runs.
+    deploy_independent(&user, tasks as usize).await;
+    // The port accepts connections, but responds to none before the worker runs.
     let (listening, url) = listener().await;
     let journal = running.file("journal");
     let (register, worker) =
-        user.push_worker_noting(&url, tasks, Some(Journal::open(&journal).unwrap()));
+        user.push_worker_with_journal(&url, tasks, Some(Journal::open(&journal).unwrap()));
     user.client
         .dispatcher()
         .register_worker(register)
         .await
         .unwrap();
     let run = user.trigger(&["push.*"]).await.unwrap().run_id;
-    user.until(&run, |counts| counts.active == tasks)
-        .await
-        .unwrap();
+    user.wait_for_tasks(&run, "all attempts to begin", |counts| {
+        counts.active == tasks
+    })
+    .await
+    .unwrap();
     let mut admin = PgConnection::connect(running.mesh.admin_url())
         .await
         .unwrap();
     let queued = "SELECT count(*) FROM dispatcher.queue_entries";
-    while sqlx::query_scalar::<_, i64>(queued)
-        .fetch_one(&mut admin)
-        .await
-        .unwrap()
-        < i64::from(tasks)
-    {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    let wipe = "DELETE FROM dispatcher.queue_entries WHERE name IN
+    until_true("all tasks to be in the queue", async || {
+        let count: i64 = sqlx::query_scalar(queued)
+            .fetch_one(&mut admin)
+            .await
+            .unwrap();
+        count >= i64::from(tasks)
+    })
+    .await;
+    let delete = "DELETE FROM dispatcher.queue_entries WHERE name IN
         (SELECT name FROM dispatcher.queue_entries LIMIT $1)";
-    let wiped = sqlx::query(wipe)
+    let deleted = sqlx::query(delete)
         .bind(i64::from(tasks / 2))
         .execute(&mut admin)
         .await
@@ -385,23 +399,23 @@ async fn f11_tasks_whose_queue_entries_are_gone_are_pushed_anew() {
         .await
         .unwrap();
     assert!(
-        wiped + rest.rows_affected() >= u64::from(tasks),
-        "there was not much to wipe"
+        deleted + rest.rows_affected() >= u64::from(tasks),
+        "the queue had too few entries"
     );
     running.mesh.launch(Service::Scheduler).unwrap();
     running.mesh.wait_until_healthy().await.unwrap();
     tokio::spawn(worker.run(listening));
     assert_each_began_once(&user, &run, &journal, tasks as usize).await;
-    aftermath::check(&mut running.mesh, &binaries())
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();
 }
 
 #[tokio::test]
-async fn a_place_that_no_operator_allowed_is_not_pushed_to() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn a_push_url_that_the_operator_did_not_allow_is_refused() {
+    let running = Running::shared().await;
+    let user = running.user();
     for url in [
         "http://169.254.169.254/latest",
         "http://127.0.0.1.evil.example/",

@@ -1,23 +1,24 @@
-//! What users see of runs while they go on: Explain, WatchRun, filters, events, reads that wait.
+//! Reads of runs in progress: Explain, WatchRun, filters, events, and reads that wait for an event.
 
 use std::time::{Duration, Instant};
 
 use servo_client::api::{self, RunState, TaskState, WaitReason};
-use servo_local::{LocalMesh, TENANT};
+use servo_local::LocalMesh;
+use servo_local::wait::{until, until_true};
 use servo_model::{RunId, Service, Stream};
 use servo_tests::manifest::{asset, manifest};
 use servo_tests::user::{User, WORKSPACE};
 use sqlx::{Connection, PgConnection};
 use tokio_stream::StreamExt;
 
-use crate::instances::until_it_holds;
+use crate::instances::wait_for_shards;
 use crate::support::Running;
 
-const NAP: &str = r#"{"do":"sleep","ms":60000}"#;
+const SLEEP: &str = r#"{"do":"sleep","ms":60000}"#;
 
 async fn explain(user: &User, run_id: &str, task_id: &str) -> Vec<api::Explanation> {
-    let asked = api::ExplainRequest {
-        tenant: TENANT.to_owned(),
+    let request = api::ExplainRequest {
+        tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: run_id.to_owned(),
         task_id: task_id.to_owned(),
@@ -26,14 +27,14 @@ async fn explain(user: &User, run_id: &str, task_id: &str) -> Vec<api::Explanati
     };
     user.client
         .scheduler()
-        .explain(asked)
+        .explain(request)
         .await
         .unwrap()
         .into_inner()
         .explanations
 }
 
-/// Each task's reason by its asset, the run's own under an empty name.
+/// The reason of each task by its asset, and that of the run under an empty name.
 fn reasons(explanations: &[api::Explanation]) -> Vec<(&str, WaitReason)> {
     let asset = |key: &str| key.len().min(key.find(':').unwrap_or(0));
     explanations
@@ -43,12 +44,12 @@ fn reasons(explanations: &[api::Explanation]) -> Vec<(&str, WaitReason)> {
 }
 
 #[tokio::test]
-async fn whoever_waits_is_told_why() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn explain_gives_the_reason_of_every_waiting_task() {
+    let running = Running::shared().await;
+    let user = running.user();
     let mut picky = asset("why/picky", &[], "");
     picky.code.as_mut().unwrap().target = Some(api::code_ref::Target::Handler(api::Handler {
-        name: "nobody-has-this".to_owned(),
+        name: "unknown-handler".to_owned(),
         ..Default::default()
     }));
     let mut flaky = asset("why/flaky", &[], r#"{"do":"fail","category":"TRANSIENT"}"#);
@@ -64,40 +65,44 @@ async fn whoever_waits_is_told_why() {
         ..Default::default()
     });
     let assets = vec![
-        asset("why/a", &[], NAP),
+        asset("why/a", &[], SLEEP),
         asset("why/b", &["why/a"], ""),
         picky,
         flaky,
-        asset("why/z", &[], NAP),
+        asset("why/z", &[], SLEEP),
     ];
     user.deploy(manifest(assets)).await.unwrap();
     let run = user.trigger(&["why.*"]).await.unwrap();
-    // The dispatcher hears of ready tasks a moment after the run began.
-    while !reasons(&explain(&user, &run.run_id, "").await)
-        .contains(&("why/a", WaitReason::NoWorker))
-    {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    // The dispatcher receives ready tasks a moment after the run began.
+    until_true("the dispatcher to find no worker", async || {
+        let explanations = explain(&user, &run.run_id, "").await;
+        reasons(&explanations).contains(&("why/a", WaitReason::NoWorker))
+    })
+    .await;
 
-    // Two slots for three tasks: the flaky one goes through first or last, the sleepers stay.
-    let _worker = user.work(2);
-    let told = loop {
-        let told = explain(&user, &run.run_id, "").await;
-        let seen = reasons(&told);
+    // Two slots for three tasks: the flaky one runs first or last, and the sleepers keep their slots.
+    let _worker = user.start_worker(2);
+    let explanations = until("the worker to be full", async || {
+        let explanations = explain(&user, &run.run_id, "").await;
+        let seen = reasons(&explanations);
         let both_sleep = ["why/a", "why/z"]
             .iter()
             .all(|key| seen.contains(&(key, WaitReason::Running)));
         let retried = seen.contains(&("why/flaky", WaitReason::RetryDelay));
-        if both_sleep && (retried || seen.contains(&("why/flaky", WaitReason::FairShare))) {
-            break told;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    };
+        let waits = seen.contains(&("why/flaky", WaitReason::FairShare));
+        (both_sleep && (retried || waits)).then_some(explanations)
+    })
+    .await;
     assert_eq!(
-        (told[0].task_key.as_str(), told[0].reason()),
+        (explanations[0].task_key.as_str(), explanations[0].reason()),
         ("", WaitReason::Running)
     );
-    let of = |key: &str| told.iter().find(|e| e.task_key.starts_with(key)).unwrap();
+    let of = |key: &str| {
+        explanations
+            .iter()
+            .find(|e| e.task_key.starts_with(key))
+            .unwrap()
+    };
     assert_eq!(of("why/b").reason(), WaitReason::Upstream);
     assert_eq!(
         of("why/b").message,
@@ -106,7 +111,7 @@ async fn whoever_waits_is_told_why() {
     assert_eq!(of("why/b").blockers.len(), 1);
     assert_eq!(of("why/picky").reason(), WaitReason::NoCapableWorker);
     assert!(
-        of("why/picky").message.contains("nobody-has-this"),
+        of("why/picky").message.contains("unknown-handler"),
         "{}",
         of("why/picky").message
     );
@@ -121,14 +126,14 @@ async fn whoever_waits_is_told_why() {
         "{paused:#?}"
     );
     user.cancel(&run.run_id).await.unwrap();
-    user.ended(&run.run_id).await.unwrap();
+    user.wait_for_end(&run.run_id).await.unwrap();
     let ended = explain(&user, &run.run_id, "").await;
     assert_eq!(reasons(&ended), [("", WaitReason::Ended)]);
 }
 
-fn watch(run_id: &str, resume_token: &str) -> api::WatchRunRequest {
+fn watch(user: &User, run_id: &str, resume_token: &str) -> api::WatchRunRequest {
     api::WatchRunRequest {
-        tenant: TENANT.to_owned(),
+        tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: run_id.to_owned(),
         resume_token: resume_token.to_owned(),
@@ -137,9 +142,9 @@ fn watch(run_id: &str, resume_token: &str) -> api::WatchRunRequest {
 }
 
 #[tokio::test]
-async fn a_run_is_watched_to_its_end_and_again_from_the_middle() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn a_watch_continues_to_the_end_of_the_run_and_resumes_from_a_token() {
+    let running = Running::shared().await;
+    let user = running.user();
     user.deploy(manifest(vec![
         asset("watch/a", &[], ""),
         asset("watch/b", &["watch/a"], ""),
@@ -150,18 +155,14 @@ async fn a_run_is_watched_to_its_end_and_again_from_the_middle() {
     let mut stream = user
         .client
         .scheduler()
-        .watch_run(watch(&run.run_id, ""))
+        .watch_run(watch(&user, &run.run_id, ""))
         .await
         .unwrap()
         .into_inner();
     let first = stream.next().await.unwrap().unwrap();
     assert_eq!(first.run.as_ref().unwrap().state(), RunState::Running);
-    assert_eq!(
-        first.tasks.len(),
-        2,
-        "a watch begins with everything as it stands"
-    );
-    let _worker = user.work(2);
+    assert_eq!(first.tasks.len(), 2, "a watch begins with all tasks");
+    let _worker = user.start_worker(2);
     let mut seen = vec![first.clone()];
     while let Some(message) = stream.next().await {
         seen.push(message.unwrap());
@@ -190,11 +191,11 @@ async fn a_run_is_watched_to_its_end_and_again_from_the_middle() {
             .collect()
     };
 
-    // From the token of the first message all that followed comes again, and nothing else.
+    // A watch from the token of the first message repeats exactly the events after it.
     let again = user
         .client
         .scheduler()
-        .watch_run(watch(&run.run_id, &first.resume_token))
+        .watch_run(watch(&user, &run.run_id, &first.resume_token))
         .await
         .unwrap();
     let again: Vec<_> = again
@@ -206,7 +207,7 @@ async fn a_run_is_watched_to_its_end_and_again_from_the_middle() {
     let wrong = user
         .client
         .scheduler()
-        .watch_run(watch(&run.run_id, "AAAA"))
+        .watch_run(watch(&user, &run.run_id, "AAAA"))
         .await
         .unwrap_err();
     assert_eq!(wrong.code(), tonic::Code::InvalidArgument, "{wrong}");
@@ -219,19 +220,18 @@ fn scheduler(number: usize) -> servo_local::Instance {
     }
 }
 
-/// A run of which the second scheduler holds the shard. Users come to the first.
-async fn run_of_the_second(mesh: &LocalMesh, user: &User) -> api::Run {
+/// Triggers a run whose shard the second scheduler holds; users call the first.
+async fn run_on_the_second(mesh: &LocalMesh, user: &User) -> api::Run {
     for scheduler in [scheduler(0), scheduler(1)] {
-        until_it_holds(mesh, scheduler, false).await;
+        wait_for_shards(mesh, scheduler, false).await;
     }
     let second = mesh.address(scheduler(1));
-    loop {
+    until("a run on a shard of the second scheduler", async || {
         let run = user.trigger(&["watch.*"]).await.unwrap();
         let shard = run.run_id.parse::<RunId>().unwrap().shard();
-        if holder(mesh, shard).await == second {
-            return run;
-        }
-    }
+        (holder(mesh, shard).await == second).then_some(run)
+    })
+    .await
 }
 
 async fn holder(mesh: &LocalMesh, shard: i16) -> String {
@@ -247,17 +247,17 @@ async fn holder(mesh: &LocalMesh, shard: i16) -> String {
 }
 
 #[tokio::test]
-async fn chaos_who_watches_where_the_run_is_not_folded_sees_it_as_soon() {
+async fn chaos_a_watch_at_another_instance_than_the_holder_is_as_fast() {
     let mut running = Running::start_with(|options| options.instances(Service::Scheduler, 2)).await;
     let user = User::of(&running.mesh).unwrap();
     user.deploy(manifest(vec![asset("watch/a", &[], "")]))
         .await
         .unwrap();
-    let run = run_of_the_second(&running.mesh, &user).await;
+    let run = run_on_the_second(&running.mesh, &user).await;
     let mut stream = user
         .client
         .scheduler()
-        .watch_run(watch(&run.run_id, ""))
+        .watch_run(watch(&user, &run.run_id, ""))
         .await
         .unwrap()
         .into_inner();
@@ -276,35 +276,40 @@ async fn chaos_who_watches_where_the_run_is_not_folded_sees_it_as_soon() {
     }
     taken.sort_unstable();
     println!("changes were seen after {taken:?}");
-    // Who looks once a second finds half of them only after half of one.
+    // Polling once per second would have a median of half a second.
     assert!(
         !servo_tests::full() || taken[taken.len() / 2] < Duration::from_millis(300),
         "{taken:?}"
     );
 
-    // With the holder away it looks by itself.
+    // Without the holder the instance polls.
     running.mesh.kill_9(scheduler(1)).unwrap();
-    until_it_holds(&running.mesh, scheduler(0), true).await;
+    wait_for_shards(&running.mesh, scheduler(0), true).await;
     user.pause(&run.run_id).await.unwrap();
     seen(RunState::Paused).await;
 }
 
 async fn list(user: &User, filter: &str) -> Result<Vec<String>, tonic::Status> {
-    let asked = api::ListRunsRequest {
-        tenant: TENANT.to_owned(),
+    let request = api::ListRunsRequest {
+        tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         filter: filter.to_owned(),
         ..Default::default()
     };
-    let page = user.client.scheduler().list_runs(asked).await?.into_inner();
+    let page = user
+        .client
+        .scheduler()
+        .list_runs(request)
+        .await?
+        .into_inner();
     Ok(page.runs.into_iter().map(|run| run.run_id).collect())
 }
 
 #[tokio::test]
-async fn lists_are_filtered_events_are_listed_and_reads_wait() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
-    let _worker = user.work(2);
+async fn lists_are_filtered_events_are_listed_and_reads_wait_for_an_event() {
+    let running = Running::shared().await;
+    let user = running.user();
+    let _worker = user.start_worker(2);
     user.deploy(manifest(vec![
         asset("list/ok", &[], ""),
         asset("list/bad", &[], r#"{"do":"fail"}"#),
@@ -314,7 +319,7 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
     let good = user.trigger(&["list/ok"]).await.unwrap();
     let bad = user.trigger(&["list.*"]).await.unwrap();
     for run in [&good, &bad] {
-        user.ended(&run.run_id).await.unwrap();
+        user.wait_for_end(&run.run_id).await.unwrap();
     }
     assert_eq!(
         list(&user, "state = SUCCEEDED").await.unwrap(),
@@ -332,8 +337,8 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
         "{refused}"
     );
 
-    let asked = |filter: &str| api::ListTasksRequest {
-        tenant: TENANT.to_owned(),
+    let request = |filter: &str| api::ListTasksRequest {
+        tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: bad.run_id.clone(),
         filter: filter.to_owned(),
@@ -342,7 +347,7 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
     let failed = user
         .client
         .scheduler()
-        .list_tasks(asked("state = FAILED"))
+        .list_tasks(request("state = FAILED"))
         .await
         .unwrap()
         .into_inner();
@@ -353,8 +358,8 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
         .collect();
     assert_eq!(keys, ["list/bad"]);
 
-    let asked = api::ListEventsRequest {
-        tenant: TENANT.to_owned(),
+    let request = api::ListEventsRequest {
+        tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         filter: format!("correlation_id = {}", good.run_id),
         page_size: 2,
@@ -365,7 +370,7 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
     loop {
         let page = api::ListEventsRequest {
             page_token,
-            ..asked.clone()
+            ..request.clone()
         };
         let page = user
             .client
@@ -392,14 +397,14 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
     assert_eq!(kinds.last().map(String::as_str), Some("TaskFinished"));
 
     let wait = |event_id: &str| api::GetRunRequest {
-        tenant: TENANT.to_owned(),
+        tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: good.run_id.clone(),
         wait_for_event_id: event_id.to_owned(),
         ..Default::default()
     };
     let again = api::TriggerRunRequest {
-        tenant: TENANT.to_owned(),
+        tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         spec: Some(api::RunSpec {
             selection: vec!["list/ok".to_owned()],
@@ -426,5 +431,8 @@ async fn lists_are_filtered_events_are_listed_and_reads_wait() {
         .get_run(wait("nonsense"))
         .await
         .unwrap_err();
-    assert!(nonsense.message().contains("is no event id"), "{nonsense}");
+    assert!(
+        nonsense.message().contains("is not an event id"),
+        "{nonsense}"
+    );
 }

@@ -1,45 +1,39 @@
-//! A worker that cannot take what it was sent gives it back.
+//! A worker returns attempts that it cannot execute.
 
 use prost::Message as _;
 use servo_client::api;
-use servo_client::api::pull_tasks_request::Message as Say;
-use servo_client::api::pull_tasks_response::Message as Told;
-use servo_local::TENANT;
+use servo_client::api::pull_tasks_request::Message as Request;
+use servo_client::api::pull_tasks_response::Message as Response;
 use servo_tests::manifest::{asset, manifest};
-use servo_tests::user::User;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Streaming;
 
 use crate::support::Running;
 
-const WORKER: &str = "01JD0000000000000000000001";
-
-fn say(message: Say) -> api::PullTasksRequest {
-    api::PullTasksRequest {
-        tenant: TENANT.into(),
-        worker_id: WORKER.into(),
-        message: Some(message),
-    }
-}
-
-async fn next_envelope(answers: &mut Streaming<api::PullTasksResponse>) -> api::TaskEnvelope {
+async fn next_envelope(responses: &mut Streaming<api::PullTasksResponse>) -> api::TaskEnvelope {
     loop {
-        let answer = answers
+        let response = responses
             .message()
             .await
             .unwrap()
-            .expect("the stream goes on");
-        if let Some(Told::Envelopes(batch)) = answer.message {
+            .expect("the stream continues");
+        if let Some(Response::Envelopes(batch)) = response.message {
             return api::TaskEnvelope::decode(&*batch.envelopes[0].envelope).unwrap();
         }
     }
 }
 
 #[tokio::test]
-async fn what_a_worker_gives_back_unstarted_is_ready_again_at_once() {
-    let running = Running::start().await;
-    let user = User::of(&running.mesh).unwrap();
+async fn a_task_that_a_worker_returns_unstarted_is_ready_again_at_once() {
+    let running = Running::shared().await;
+    let user = running.user();
+    let worker_id = ulid::Ulid::generate().to_string();
+    let message = |message: Request| api::PullTasksRequest {
+        tenant: user.tenant().into(),
+        worker_id: worker_id.clone(),
+        message: Some(message),
+    };
     user.deploy(manifest(vec![asset("back/a", &[], "")]))
         .await
         .unwrap();
@@ -51,8 +45,8 @@ async fn what_a_worker_gives_back_unstarted_is_ready_again_at_once() {
         ..Default::default()
     };
     let register = api::RegisterWorkerRequest {
-        tenant: TENANT.into(),
-        worker_id: WORKER.into(),
+        tenant: user.tenant().into(),
+        worker_id: worker_id.clone(),
         session: "s".into(),
         info: Some(info),
     };
@@ -67,35 +61,39 @@ async fn what_a_worker_gives_back_unstarted_is_ready_again_at_once() {
         credits: 2,
         ..Default::default()
     };
-    requests.send(say(Say::Open(open))).unwrap();
+    requests.send(message(Request::Open(open))).unwrap();
     let pulled = user
         .client
         .dispatcher()
         .pull_tasks(UnboundedReceiverStream::new(outgoing))
         .await
         .unwrap();
-    let mut answers = pulled.into_inner();
+    let mut responses = pulled.into_inner();
     let run = user.trigger(&["back.a"]).await.unwrap();
-    let first = next_envelope(&mut answers).await;
+    let first = next_envelope(&mut responses).await;
     let returned = api::PullReturn {
         attempt_ids: vec![first.attempt_id.clone()],
         comment: "full".into(),
     };
-    requests.send(say(Say::Returned(returned))).unwrap();
-    let second = next_envelope(&mut answers).await;
+    requests.send(message(Request::Returned(returned))).unwrap();
+    let second = next_envelope(&mut responses).await;
     assert_eq!((first.attempt, second.attempt, second.failures), (1, 2, 0));
-    let told = user.task(&run.run_id, &second.task_id).await.unwrap();
-    let reasons: Vec<_> = told.history.iter().map(|change| change.reason()).collect();
+    let details = user.task(&run.run_id, &second.task_id).await.unwrap();
+    let reasons: Vec<_> = details
+        .history
+        .iter()
+        .map(|change| change.reason())
+        .collect();
     assert!(
         reasons.contains(&api::TransitionReason::Interrupted),
         "{reasons:?}"
     );
-    // Another worker's attempt is not its to give back, and what it gave back it cannot give back twice.
+    // A worker cannot return an attempt twice, nor an attempt of another worker.
     let again = api::PullReturn {
         attempt_ids: vec![first.attempt_id, "x".into()],
         comment: String::new(),
     };
-    requests.send(say(Say::Returned(again))).unwrap();
+    requests.send(message(Request::Returned(again))).unwrap();
     let tasks = user.tasks(&run.run_id).await.unwrap();
     assert_eq!(tasks[0].failures, 0);
 }

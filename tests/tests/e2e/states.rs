@@ -1,25 +1,26 @@
-//! Every state and every reason of the closed tables is seen through the public API.
+//! Every state and every reason of the transition tables is visible through the public API.
 
 use std::collections::BTreeSet;
 
 use prost::Message;
 use servo_client::api;
-use servo_local::{LivenessPace, TENANT};
-use servo_model::closed::Listed;
+use servo_local::wait::{until, until_true};
+use servo_local::{LivenessTimings, TENANT};
+use servo_model::coded_enum::DocumentedEnum;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 use servo_model::{EventType, RunId, RunKey, Service};
 use servo_proto::request_fingerprint;
 use servo_proto::v1::event::Body;
 use servo_store::{DatabaseConfig, NewEvent, Store};
-use servo_tests::aftermath;
+use servo_tests::invariants;
 use servo_tests::manifest::{asset, manifest};
 use servo_tests::user::{User, WORKSPACE};
 use uuid::Uuid;
 
 use crate::support::{Running, backfill, binaries};
 
-/// What histories told.
+/// The codes in all histories.
 #[derive(Debug, Default)]
 struct Seen {
     task_states: BTreeSet<i16>,
@@ -28,7 +29,7 @@ struct Seen {
 }
 
 impl Seen {
-    async fn look(&mut self, user: &User, run_id: &str) {
+    async fn add(&mut self, user: &User, run_id: &str) {
         for change in user.history(run_id).await.unwrap() {
             self.run_states
                 .extend([code(change.from_state), code(change.to_state)]);
@@ -48,16 +49,16 @@ fn code(number: i32) -> i16 {
     i16::try_from(number).unwrap()
 }
 
-/// Everything in the list was seen.
+/// Asserts that every variant was seen.
 #[track_caller]
-fn check<T: Listed + Copy>(what: &str, code: fn(T) -> i16, seen: &BTreeSet<i16>) {
-    let missing: Vec<&T> = T::ITEMS
+fn check<T: DocumentedEnum + Copy>(what: &str, code: fn(T) -> i16, seen: &BTreeSet<i16>) {
+    let missing: Vec<&T> = T::VARIANTS
         .iter()
         .filter(|item| !seen.contains(&code(**item)))
         .collect();
     assert!(
         missing.is_empty(),
-        "{what} that no history shows: {missing:?}"
+        "{what} that no history contains: {missing:?}"
     );
 }
 
@@ -65,7 +66,7 @@ fn seconds(seconds: i64) -> Option<prost_types::Duration> {
     Some(prost_types::Duration { seconds, nanos: 0 })
 }
 
-/// One try, and little patience.
+/// An asset with one attempt and short timeouts.
 fn strict(key: &str, config: &str) -> api::AssetDefinition {
     let timeouts = api::Timeouts {
         execution: seconds(30),
@@ -83,8 +84,8 @@ fn strict(key: &str, config: &str) -> api::AssetDefinition {
     }
 }
 
-/// Runs that end by themselves, each a namespace of its own.
-fn ending_by_themselves() -> Vec<api::AssetDefinition> {
+/// Runs that end without intervention, each in its own namespace.
+fn ending_on_their_own() -> Vec<api::AssetDefinition> {
     let quickly = api::RetryPolicy {
         initial_delay: Some(prost_types::Duration {
             seconds: 0,
@@ -142,7 +143,7 @@ const ENDING: [&str; 9] = [
     "plain", "broken", "skipped", "back", "late", "silent", "checked", "mapped", "doubted",
 ];
 
-/// Runs that somebody has to stop.
+/// Runs that a test must cancel.
 fn endless() -> Vec<api::AssetDefinition> {
     let patient = api::Timeouts {
         heartbeat: seconds(3),
@@ -165,11 +166,11 @@ fn endless() -> Vec<api::AssetDefinition> {
 }
 
 #[tokio::test]
-async fn every_state_and_reason_is_seen_from_outside() {
-    let mut running = Running::start_with(|options| options.pace(LivenessPace::QUICK)).await;
+async fn every_state_and_reason_is_visible_through_the_api() {
+    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let user = User::of(&running.mesh).unwrap();
-    let worker = user.work(32);
-    user.deploy(manifest([ending_by_themselves(), endless()].concat()))
+    let worker = user.start_worker(32);
+    user.deploy(manifest([ending_on_their_own(), endless()].concat()))
         .await
         .unwrap();
     let mut runs = Vec::new();
@@ -182,38 +183,38 @@ async fn every_state_and_reason_is_seen_from_outside() {
         );
     }
     runs.push(up_to_date(&user).await);
-    runs.push(never_picked_up(&user).await);
+    runs.push(never_started(&user).await);
     runs.extend(stopped(&user).await);
-    runs.extend(asked_for_by_another_service(&running, &user).await);
-    runs.push(ended_by_force(&user).await);
-    runs.push(lasting_too_long(&user).await);
+    runs.extend(requested_by_another_service(&running, &user).await);
+    runs.push(cancelled_by_force(&user).await);
+    runs.push(exceeding_its_duration(&user).await);
     for run in &runs {
-        user.ended(run).await.unwrap();
+        user.wait_for_end(run).await.unwrap();
     }
-    worker.leave();
+    worker.drain();
     runs.push(pushed(&user).await);
     let mut seen = Seen::default();
     for run in &runs {
-        user.ended(run).await.unwrap();
-        seen.look(&user, run).await;
+        user.wait_for_end(run).await.unwrap();
+        seen.add(&user, run).await;
     }
-    // A run comes from nowhere.
+    // A new run has no previous state.
     seen.run_states.remove(&0);
     check("task states", TaskState::code, &seen.task_states);
     check("run states", RunState::code, &seen.run_states);
     check("reasons", TransitionReason::code, &seen.reasons);
     assert_only_table_rows(&user, &runs).await;
     assert_skip_is_explained(&user, &runs[2]).await;
-    aftermath::check(&mut running.mesh, &binaries())
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();
 }
 
-/// The second of two equal runs finds nothing to do.
+/// The second of two equal runs has nothing to do.
 async fn up_to_date(user: &User) -> String {
     let first = user.trigger(&["current.*"]).await.unwrap().run_id;
-    user.ended(&first).await.unwrap();
+    user.wait_for_end(&first).await.unwrap();
     let spec = api::RunSpec {
         selection: vec!["current.*".to_owned()],
         skip_up_to_date: true,
@@ -222,47 +223,47 @@ async fn up_to_date(user: &User) -> String {
     user.trigger_spec(spec).await.unwrap().run_id
 }
 
-/// Nobody starts it, again and again, until it is cancelled.
-async fn never_picked_up(user: &User) -> String {
+/// A run whose attempts are never started, until it is cancelled.
+async fn never_started(user: &User) -> String {
     let run = user.trigger(&["unheard.*"]).await.unwrap().run_id;
     let root = user.tasks(&run).await.unwrap().remove(0);
-    let given_up = |told: &api::GetTaskResponse| {
-        told.history
+    until_true("the dispatch ack timeout", async || {
+        let details = user.task(&run, &root.task_id).await.unwrap();
+        details
+            .history
             .iter()
             .any(|change| change.reason() == api::TransitionReason::DispatchAckTimeout)
-    };
-    while !given_up(&user.task(&run, &root.task_id).await.unwrap()) {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    })
+    .await;
     user.cancel(&run).await.unwrap();
     run
 }
 
-/// One that heeds a cancel, after a pause, and one that does not.
+/// A run that is cancelled after a pause, and one whose worker ignores the cancellation.
 async fn stopped(user: &User) -> [String; 2] {
-    let heeding = user.trigger(&["stopped.*"]).await.unwrap().run_id;
-    user.pause(&heeding).await.unwrap();
-    user.resume(&heeding).await.unwrap();
+    let obeying = user.trigger(&["stopped.*"]).await.unwrap().run_id;
+    user.pause(&obeying).await.unwrap();
+    user.resume(&obeying).await.unwrap();
     let deaf = user.trigger(&["deaf.*"]).await.unwrap().run_id;
-    for run in [&heeding, &deaf] {
-        let runs = |tasks: Vec<api::Task>| {
+    for run in [&obeying, &deaf] {
+        until_true("a task to be running", async || {
+            let tasks = user.tasks(run).await.unwrap();
             tasks
                 .iter()
                 .any(|task| task.state() == api::TaskState::Running)
-        };
-        while !runs(user.tasks(run).await.unwrap()) {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
+        })
+        .await;
         user.cancel(run).await.unwrap();
     }
-    [heeding, deaf]
+    [obeying, deaf]
 }
 
-/// One that cannot be planned, and one that Servo itself cancels; both accepted before they were planned.
-async fn asked_for_by_another_service(running: &Running, user: &User) -> [String; 2] {
+/// A run that cannot be planned, and one that another service cancels; both were accepted before they
+/// were planned.
+async fn requested_by_another_service(running: &Running, user: &User) -> [String; 2] {
     let unplannable = append_request(running, 1, "absent/asset").await;
     let unwanted = append_request(running, 2, "stopped.*").await;
-    user.until(&unwanted, |tasks| tasks.active > 0)
+    user.wait_for_tasks(&unwanted, "an attempt to begin", |tasks| tasks.active > 0)
         .await
         .unwrap();
     let target = api::RunTarget {
@@ -270,24 +271,24 @@ async fn asked_for_by_another_service(running: &Running, user: &User) -> [String
         workspace: WORKSPACE.to_owned(),
         run_id: unwanted.clone(),
     };
-    let asked = api::CancelRunsRequest {
+    let request = api::CancelRunsRequest {
         runs: vec![target],
         requested_by: None,
     };
-    let told = backfill(&running.mesh)
-        .cancel_runs(asked)
+    let response = backfill(&running.mesh)
+        .cancel_runs(request)
         .await
         .unwrap()
         .into_inner();
     assert_eq!(
-        told.results[0].acceptance(),
+        response.results[0].acceptance(),
         api::Acceptance::Folded,
-        "{told:?}"
+        "{response:?}"
     );
     [unplannable, unwanted]
 }
 
-/// RunRequested alone, as the backfill service appends it. Answers when the run is there.
+/// Appends only RunRequested, as the backfill service does, and waits until the run exists.
 async fn append_request(running: &Running, number: u8, selection: &str) -> String {
     let run_id = RunId::from_bytes([number; 16]);
     let spec = api::RunSpec {
@@ -296,7 +297,7 @@ async fn append_request(running: &Running, number: u8, selection: &str) -> Strin
     };
     let fingerprint = request_fingerprint(&spec).unwrap();
     let key = RunKey::chosen(&format!("chunk-{number}")).unwrap();
-    let asked = api::RunRequested {
+    let request = api::RunRequested {
         run_id: run_id.to_string(),
         run_key: key.to_string(),
         request_fingerprint: fingerprint.to_string(),
@@ -317,7 +318,7 @@ async fn append_request(running: &Running, number: u8, selection: &str) -> Strin
         payload: api::Event {
             version: 1,
             trace: None,
-            body: Some(Body::RunRequested(asked)),
+            body: Some(Body::RunRequested(request)),
         }
         .encode_to_vec(),
     };
@@ -326,55 +327,57 @@ async fn append_request(running: &Running, number: u8, selection: &str) -> Strin
     let store = Store::connect(Service::Backfill, &config).unwrap();
     store.ledger().append(vec![event]).await.unwrap();
     let user = User::of(&running.mesh).unwrap();
-    while user.run(&run_id.to_string()).await.is_err() {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until_true("the appended run to exist", async || {
+        user.run(&run_id.to_string()).await.is_ok()
+    })
+    .await;
     run_id.to_string()
 }
 
-/// Its worker has it and does not beat.
-async fn ended_by_force(user: &User) -> String {
+/// A run whose worker sends no heartbeats, cancelled by force.
+async fn cancelled_by_force(user: &User) -> String {
     let run = user.trigger(&["forced.*"]).await.unwrap().run_id;
-    user.until(&run, |tasks| tasks.active == 1).await.unwrap();
+    user.wait_for_tasks(&run, "the attempt to begin", |tasks| tasks.active == 1)
+        .await
+        .unwrap();
     let root = user.tasks(&run).await.unwrap().remove(0);
-    let asked = api::ForceCancelTaskRequest {
+    let request = api::ForceCancelTaskRequest {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: run.clone(),
         task_id: root.task_id,
         ..Default::default()
     };
-    while user
-        .client
-        .scheduler()
-        .force_cancel_task(asked.clone())
-        .await
-        .is_err()
-    {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    until_true("half of the heartbeat timeout to pass", async || {
+        let mut scheduler = user.client.scheduler();
+        scheduler.force_cancel_task(request.clone()).await.is_ok()
+    })
+    .await;
     run
 }
 
-/// The tenant's runs may last a second.
-async fn lasting_too_long(user: &User) -> String {
+/// A run that is longer than the limit of one second.
+async fn exceeding_its_duration(user: &User) -> String {
     let limits = api::QuotaLimits {
         max_run_duration: seconds(1),
         ..Default::default()
     };
-    user.limit(limits).await.unwrap();
-    loop {
+    user.set_limits(limits).await.unwrap();
+    let run = until("the limit of the duration to hold", async || {
         let run = user.trigger(&["overdue.*"]).await.unwrap();
-        let lasts = run.deadline.unwrap().seconds - run.create_time.unwrap().seconds;
-        if lasts <= 2 {
-            user.limit(api::QuotaLimits::default()).await.unwrap();
-            return run.run_id;
+        let limit = run.deadline.unwrap().seconds - run.create_time.unwrap().seconds;
+        if limit <= 2 {
+            return Some(run.run_id);
         }
         user.cancel(&run.run_id).await.unwrap();
-    }
+        None
+    })
+    .await;
+    user.set_limits(api::QuotaLimits::default()).await.unwrap();
+    run
 }
 
-/// In the queue until its worker listens.
+/// A run whose task stays in the queue until its push worker listens.
 async fn pushed(user: &User) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/push", listener.local_addr().unwrap());
@@ -385,30 +388,31 @@ async fn pushed(user: &User) -> String {
         .await
         .unwrap();
     let run = user.trigger(&["pushed.*"]).await.unwrap().run_id;
-    while user.tasks(&run).await.unwrap()[0].state() != api::TaskState::Dispatched {
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
+    until_true("the task to be dispatched", async || {
+        user.tasks(&run).await.unwrap()[0].state() == api::TaskState::Dispatched
+    })
+    .await;
     tokio::spawn(worker.run(listener));
     run
 }
 
-/// What user code said when it skipped stands with the attempt and in the task's history.
+/// Asserts that the skip reason of user code is in the attempt and in the history.
 async fn assert_skip_is_explained(user: &User, run: &str) {
     let root = user.tasks(run).await.unwrap().remove(0);
-    let told = user.task(run, &root.task_id).await.unwrap();
-    let reasons: Vec<&str> = told
+    let details = user.task(run, &root.task_id).await.unwrap();
+    let reasons: Vec<&str> = details
         .attempts
         .iter()
         .map(|attempt| attempt.skip_reason.as_str())
         .collect();
     assert_eq!(reasons, ["there is nothing to do"]);
     assert_eq!(
-        told.history.last().unwrap().detail,
+        details.history.last().unwrap().detail,
         "there is nothing to do"
     );
 }
 
-/// Nothing moved in a way that the tables do not know.
+/// Asserts that the tables contain every transition.
 async fn assert_only_table_rows(user: &User, runs: &[String]) {
     let rows: BTreeSet<(i16, i16, i16)> = TaskState::TABLE
         .iter()

@@ -1,9 +1,10 @@
-//! Streams through the gateway: both ways, message by message, not gathered up on the way.
+//! Streams through the gateway, in both directions and without buffering.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures::{Stream, StreamExt};
+use servo_local::wait::until;
 use servo_local::{Ca, Issue, TENANT, TestDatabase, free_port};
 use servo_mesh::{Caller, Fault, Mesh, NoSections, Settings, Shutdown, Sources};
 use servo_model::Service;
@@ -22,9 +23,9 @@ use tonic::{Request, Response, Status, Streaming};
 
 const KEY: &str = "servo_a_key_for_this_test_only";
 
-type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+type ResponseStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
-/// Answers every request message with one of its own.
+/// Sends one response for each request message.
 struct Echo;
 
 #[tonic::async_trait]
@@ -32,20 +33,20 @@ impl DispatcherService for Echo {
     async fn pull_tasks(
         &self,
         request: Request<Streaming<PullTasksRequest>>,
-    ) -> Result<Response<Answers<PullTasksResponse>>, Status> {
+    ) -> Result<Response<ResponseStream<PullTasksResponse>>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
         assert_eq!(
             (caller.tenant.as_str(), caller.principal.as_str()),
             (TENANT, "tester")
         );
-        let answers = request
+        let responses = request
             .into_inner()
             .map(|message| message.map(|_| PullTasksResponse::default()));
-        Ok(Response::new(Box::pin(answers)))
+        Ok(Response::new(Box::pin(responses)))
     }
 }
 
-/// Tells that a run changed, three times.
+/// Sends three changes of a run.
 struct Ticker;
 
 #[tonic::async_trait]
@@ -53,7 +54,7 @@ impl SchedulerService for Ticker {
     async fn watch_run(
         &self,
         _: Request<WatchRunRequest>,
-    ) -> Result<Response<Answers<WatchRunResponse>>, Status> {
+    ) -> Result<Response<ResponseStream<WatchRunResponse>>, Status> {
         let tokens = ["1", "2", "3"].map(|token| {
             Ok(WatchRunResponse {
                 resume_token: token.into(),
@@ -64,16 +65,16 @@ impl SchedulerService for Ticker {
     }
 }
 
-/// A gateway with a scheduler and a dispatcher behind it, in this process, over real TLS.
-struct Ground {
+/// A gateway, a scheduler and a dispatcher in this process, over TLS.
+struct Setup {
     dir: TempDir,
     ports: [(Service, u16); 3],
     shutdown: Shutdown,
     database: TestDatabase,
 }
 
-impl Ground {
-    async fn new() -> Ground {
+impl Setup {
+    async fn new() -> Setup {
         let dir = TempDir::new().unwrap();
         let ca = Ca::load_or_create(dir.path()).unwrap();
         let ports = [Service::Gateway, Service::Scheduler, Service::Dispatcher].map(|service| {
@@ -84,7 +85,7 @@ impl Ground {
                 .unwrap();
             (service, free_port().unwrap())
         });
-        Ground {
+        Setup {
             dir,
             ports,
             shutdown: Shutdown::new(),
@@ -123,8 +124,8 @@ impl Ground {
             .serve(DispatcherServiceServer::new(Echo))
             .bind()
             .await;
-        tokio::spawn(scheduler.map_err(told).unwrap().until_signal());
-        tokio::spawn(dispatcher.map_err(told).unwrap().until_signal());
+        tokio::spawn(scheduler.map_err(text_of).unwrap().until_signal());
+        tokio::spawn(dispatcher.map_err(text_of).unwrap().until_signal());
         let config = self.dir.path().join("gateway.toml");
         let hash = hex::encode(Sha256::digest(KEY));
         let (url, password) = (self.database.service_url(), self.database.password());
@@ -153,10 +154,10 @@ impl Ground {
 }
 
 fn read<C: serde::de::DeserializeOwned>(service: Service, sources: &Sources) -> Settings<C> {
-    Settings::read(service, sources).map_err(told).unwrap()
+    Settings::read(service, sources).map_err(text_of).unwrap()
 }
 
-fn told(fault: Fault) -> String {
+fn text_of(fault: Fault) -> String {
     fault.to_string()
 }
 
@@ -168,33 +169,27 @@ fn with_key<T>(message: T) -> Request<T> {
     request
 }
 
-/// Repeats a call until the gateway, which starts meanwhile, is ready.
-async fn when_ready<T, F: Future<Output = Result<T, Status>>>(mut call: impl FnMut() -> F) -> T {
-    loop {
-        match call().await {
-            Ok(answer) => return answer,
-            Err(status) if status.code() == tonic::Code::Unavailable => {
-                tokio::task::yield_now().await
-            }
-            Err(status) => panic!("{status:?}"),
-        }
-    }
+/// Repeats a call until the gateway is ready.
+async fn when_ready<T>(mut call: impl AsyncFnMut() -> Result<T, Status>) -> T {
+    until("the gateway to be ready", async || match call().await {
+        Ok(response) => Some(response),
+        Err(status) if status.code() == tonic::Code::Unavailable => None,
+        Err(status) => panic!("{status:?}"),
+    })
+    .await
 }
 
 #[tokio::test]
-async fn a_server_stream_arrives_whole_and_in_order() {
-    let ground = Ground::new().await;
-    ground.start().await;
-    let client = SchedulerServiceClient::new(ground.client().await);
+async fn a_server_stream_arrives_complete_and_in_order() {
+    let setup = Setup::new().await;
+    setup.start().await;
+    let client = SchedulerServiceClient::new(setup.client().await);
     let request = || WatchRunRequest {
         tenant: TENANT.into(),
         workspace: "main".into(),
         ..Default::default()
     };
-    let stream = when_ready(|| {
-        let mut client = client.clone();
-        async move { client.watch_run(with_key(request())).await }
-    });
+    let stream = when_ready(async || client.clone().watch_run(with_key(request())).await);
     let messages: Vec<_> = stream
         .await
         .into_inner()
@@ -202,36 +197,33 @@ async fn a_server_stream_arrives_whole_and_in_order() {
         .collect()
         .await;
     assert_eq!(messages, ["1", "2", "3"]);
-    ground.shutdown.drain();
+    setup.shutdown.drain();
 }
 
 #[tokio::test]
-async fn a_two_way_stream_answers_message_by_message() {
-    let ground = Ground::new().await;
-    ground.start().await;
-    let client = DispatcherServiceClient::new(ground.client().await);
-    let (send, mut answers) = when_ready(|| {
-        let mut client = client.clone();
-        async move {
-            let (send, receive) = mpsc::channel(1);
-            send.send(PullTasksRequest {
-                tenant: TENANT.into(),
-                ..Default::default()
-            })
-            .await
-            .unwrap();
-            let stream = tokio_stream::wrappers::ReceiverStream::new(receive);
-            let answers = client.pull_tasks(with_key(stream)).await?;
-            Ok((send, answers.into_inner()))
-        }
+async fn a_bidirectional_stream_is_not_buffered() {
+    let setup = Setup::new().await;
+    setup.start().await;
+    let client = DispatcherServiceClient::new(setup.client().await);
+    let (send, mut responses) = when_ready(async || {
+        let (send, receive) = mpsc::channel(1);
+        send.send(PullTasksRequest {
+            tenant: TENANT.into(),
+            ..Default::default()
+        })
+        .await
+        .unwrap();
+        let stream = tokio_stream::wrappers::ReceiverStream::new(receive);
+        let responses = client.clone().pull_tasks(with_key(stream)).await?;
+        Ok((send, responses.into_inner()))
     })
     .await;
     for _ in 0..3 {
-        // The next message is sent only after the answer to the one before has come through.
-        let answer = tokio::time::timeout(Duration::from_secs(30), answers.message()).await;
+        // The next message is sent only after the response to the previous one has arrived.
+        let response = tokio::time::timeout(Duration::from_secs(30), responses.message()).await;
         assert!(
-            answer
-                .expect("the gateway holds messages back")
+            response
+                .expect("the gateway forwards messages at once")
                 .unwrap()
                 .is_some()
         );
@@ -244,5 +236,5 @@ async fn a_two_way_stream_answers_message_by_message() {
         send.send(next).await.unwrap();
     }
     drop(send);
-    ground.shutdown.drain();
+    setup.shutdown.drain();
 }

@@ -1,8 +1,8 @@
-//! What the end-to-end tests share.
+//! Helpers of the end-to-end tests.
 
 use std::path::{Path, PathBuf};
 
-use servo_local::{Instance, LocalMesh};
+use servo_local::{Instance, MeshInfo};
 use servo_mesh::{Mesh, NoSections, Peer, Settings, Shutdown, Sources};
 use servo_model::Service;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 pub(crate) use servo_tests::running::{Running, binaries};
 
-/// The ids of all living processes that name `dir` on their command line or in their environment.
+/// The ids of all running processes that name `dir` on their command line or in their environment.
 pub(crate) fn processes_naming(dir: &Path) -> Vec<u32> {
     let name = dir.to_str().unwrap().as_bytes();
     let names = |file: PathBuf| {
@@ -30,28 +30,28 @@ pub(crate) fn processes_naming(dir: &Path) -> Vec<u32> {
     .collect()
 }
 
-/// What a service tells Prometheus.
-pub(crate) async fn metrics(running: &Running, service: Service) -> String {
-    let address = running.mesh.metrics_address(service);
+/// The metrics page of a service.
+pub(crate) async fn metrics(mesh: &MeshInfo, service: Service) -> String {
+    let address = mesh.metrics_address(service);
     let host = address
         .strip_prefix("http://")
         .and_then(|rest| rest.strip_suffix("/metrics"))
         .unwrap();
     let mut stream = TcpStream::connect(host).await.unwrap();
-    let asked = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    stream.write_all(asked.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    let request = format!("GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).await.unwrap();
+    page
 }
 
 /// Calls the first scheduler as the backfill service.
-pub(crate) fn backfill(mesh: &LocalMesh) -> SchedulerServiceClient<Peer> {
+pub(crate) fn backfill(mesh: &MeshInfo) -> SchedulerServiceClient<Peer> {
     SchedulerServiceClient::new(peer(mesh, Service::Backfill, Service::Scheduler))
 }
 
-/// The way of a service to an instance of another.
-pub(crate) fn peer(mesh: &LocalMesh, caller: Service, instance: impl Into<Instance>) -> Peer {
+/// A connection to `instance` with the certificate of the service `caller`.
+pub(crate) fn peer(mesh: &MeshInfo, caller: Service, instance: impl Into<Instance>) -> Peer {
     let tls = mesh.ca_path().parent().unwrap().to_path_buf();
     let file = |name: String| tls.join(name).display().to_string();
     let sources = Sources::new()

@@ -1,44 +1,45 @@
-//! Workers that die, stand still and cannot be heard, as processes of their own.
+//! Worker processes that die, are stopped, or lose their connections.
 
 use std::time::{Duration, SystemTime};
 
 use nix::sys::signal::Signal;
-use servo_client::api::{self, Outcome, RunState, TransitionReason};
-use servo_local::{Child, LivenessPace};
+use servo_client::api::{self, Outcome, RunState, TaskState, TransitionReason};
+use servo_local::wait::until_true;
+use servo_local::{Child, LivenessTimings};
 use servo_model::Service;
-use servo_tests::cutter::Cutter;
+use servo_tests::flaky_proxy::FlakyProxy;
 use servo_tests::load::Load;
-use servo_tests::manifest::{asset, impatient, layers, manifest};
+use servo_tests::manifest::{asset, layers, manifest, with_short_timeouts};
 use servo_tests::user::User;
 use servo_tests::worker_process::WorkerProcess;
-use servo_tests::{aftermath, full, journal};
+use servo_tests::{full, invariants, journal};
 use sqlx::{Connection, PgConnection};
 
 use crate::support::{Running, binaries, metrics};
 
 const POOL: &str = "db";
 const SLOTS: u32 = 4;
-/// What [`impatient`] tasks bear: the longer of silence and of not being picked up, both with what comes on top.
-const MISSED_WITHIN: Duration = Duration::from_secs(5 + 5);
+/// The longer timeout of [`with_short_timeouts`], and as much again until the loss is recorded.
+const LOST_WITHIN: Duration = Duration::from_secs(5 + 5);
 
-async fn quick() -> Running {
-    Running::start_with(|options| options.pace(LivenessPace::QUICK)).await
+async fn start_mesh() -> Running {
+    Running::start_with(|options| options.timings(LivenessTimings::FAST)).await
 }
 
-async fn pooled(user: &User, tasks: usize) {
+async fn deploy_pooled(user: &User, tasks: usize) {
     user.create_pool(POOL, SLOTS).await.unwrap();
-    let nap = r#"{"do":"sleep","ms":300}"#;
+    let sleep = r#"{"do":"sleep","ms":300}"#;
     let one = |n| api::AssetDefinition {
         pool: POOL.to_owned(),
-        ..impatient(asset(&format!("pool/t{n}"), &[], nap))
+        ..with_short_timeouts(asset(&format!("pool/t{n}"), &[], sleep))
     };
     user.deploy(manifest((0..tasks).map(one).collect()))
         .await
         .unwrap();
 }
 
-/// How long it took until each attempt that somebody had at `killed` was missed.
-async fn missed_after(user: &User, run: &str, killed: SystemTime) -> Vec<Duration> {
+/// The time from `killed` until each lost attempt was recorded as lost.
+async fn lost_after(user: &User, run: &str, killed: SystemTime) -> Vec<Duration> {
     let mut after = Vec::new();
     for task in user.tasks(run).await.unwrap() {
         for change in user.task(run, &task.task_id).await.unwrap().history {
@@ -55,78 +56,84 @@ async fn missed_after(user: &User, run: &str, killed: SystemTime) -> Vec<Duratio
 }
 
 #[tokio::test]
-async fn chaos_f03_killed_workers_are_missed_and_their_slots_come_back() {
-    let mut running = quick().await;
+async fn chaos_f03_attempts_of_killed_workers_are_lost_and_their_slots_freed() {
+    let mut running = start_mesh().await;
     let user = User::of(&running.mesh).unwrap();
-    pooled(&user, 12).await;
+    deploy_pooled(&user, 12).await;
     let journal = running.file("journal");
     let worker = WorkerProcess::default().slots(SLOTS).journal(&journal);
-    let mut at_work = worker.start(&running.mesh, &binaries()).unwrap();
+    let mut process = worker.start(&running.mesh, &binaries()).unwrap();
     let mut runs = Vec::new();
     for _ in 0..if full() { 10 } else { 1 } {
         let run = user.trigger(&["pool.*"]).await.unwrap().run_id;
-        // All slots of the pool are taken, and who has them dies.
-        user.until(&run, |tasks| tasks.active == SLOTS)
+        // The worker dies while it has all slots of the pool.
+        user.wait_for_tasks(&run, "all slots to be taken", |tasks| tasks.active == SLOTS)
             .await
             .unwrap();
-        at_work.kill_group().unwrap();
+        process.kill_group().unwrap();
         let killed = SystemTime::now();
-        at_work = worker.start(&running.mesh, &binaries()).unwrap();
-        // The slots of the dead are the only ones there are: no task could follow if they leaked.
-        let ended = user.ended(&run).await.unwrap();
+        process = worker.start(&running.mesh, &binaries()).unwrap();
+        // The pool has no other slots, so no further task could run if they leaked.
+        let ended = user.wait_for_end(&run).await.unwrap();
         assert_eq!(ended.state(), RunState::Succeeded, "{ended:?}");
-        let missed = missed_after(&user, &run, killed).await;
-        println!("missed after {missed:?}");
-        assert!(!missed.is_empty(), "nobody was missed");
+        let lost = lost_after(&user, &run, killed).await;
+        println!("lost after {lost:?}");
+        assert!(!lost.is_empty(), "no attempt was lost");
         assert!(
-            !full() || missed.iter().all(|after| *after <= MISSED_WITHIN),
-            "{missed:?}"
+            !full() || lost.iter().all(|after| *after <= LOST_WITHIN),
+            "{lost:?}"
         );
         runs.push(run);
     }
-    let fates = journal::fates(&user, &runs).await.unwrap();
-    let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, &[]);
-    assert_eq!((tally.faults, tally.counted), (vec![], runs.len() * 12));
-    drop(at_work);
-    aftermath::check(&mut running.mesh, &binaries())
+    let ends = journal::attempt_ends(&user, &runs).await.unwrap();
+    let comparison = journal::compare(&journal::read(&journal).unwrap(), &ends, &[]);
+    assert_eq!(
+        (comparison.faults, comparison.counted),
+        (vec![], runs.len() * 12)
+    );
+    drop(process);
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();
 }
 
-/// Waits until so many attempts have begun.
-async fn until_begun(journal: &std::path::Path, count: usize) {
-    while journal::read(journal).map_or(0, |lines| lines.len()) < count {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+/// Waits until the start of the only task of the run was reported.
+async fn wait_for_start(user: &User, run: &str) {
+    until_true("the start to be reported", async || {
+        let tasks = user.tasks(run).await.unwrap();
+        tasks[0].state() == TaskState::Running
+    })
+    .await;
 }
 
 #[tokio::test]
-async fn chaos_f08_what_a_worker_says_after_a_long_pause_is_refused_and_explained() {
-    let mut running = quick().await;
+async fn chaos_f08_the_outcome_of_a_worker_after_a_long_pause_is_refused() {
+    let mut running = start_mesh().await;
     let user = User::of(&running.mesh).unwrap();
-    let slow = impatient(asset("late/a", &[], r#"{"do":"commit","ms":1500}"#));
+    let slow = with_short_timeouts(asset("late/a", &[], r#"{"do":"commit","ms":1500}"#));
     user.deploy(manifest(vec![slow])).await.unwrap();
     let journal = running.file("journal");
     let worker = WorkerProcess::default().journal(&journal);
     let paused = worker.start(&running.mesh, &binaries()).unwrap();
     let run = user.trigger(&["late.a"]).await.unwrap().run_id;
-    until_begun(&journal, 1).await;
-    // Long enough that its start was reported.
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    wait_for_start(&user, &run).await;
     paused.signal(Signal::SIGSTOP).unwrap();
-    let _heir: Child = worker.start(&running.mesh, &binaries()).unwrap();
-    let ended = user.ended(&run).await.unwrap();
+    let _successor: Child = worker.start(&running.mesh, &binaries()).unwrap();
+    let ended = user.wait_for_end(&run).await.unwrap();
     assert_eq!(ended.state(), RunState::Succeeded, "{ended:?}");
 
     paused.signal(Signal::SIGCONT).unwrap();
     let refused = r#"servo_callback_reports_total{kind="finished",answer="refused"} 1"#;
-    while !metrics(&running, Service::Callback).await.contains(refused) {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    until_true("the late outcome to be refused", async || {
+        metrics(&running.mesh, Service::Callback)
+            .await
+            .contains(refused)
+    })
+    .await;
     let task = user.tasks(&run).await.unwrap().remove(0);
-    let told = user.task(&run, &task.task_id).await.unwrap();
-    let outcomes: Vec<Outcome> = told
+    let details = user.task(&run, &task.task_id).await.unwrap();
+    let outcomes: Vec<Outcome> = details
         .attempts
         .iter()
         .map(|attempt| attempt.outcome())
@@ -134,44 +141,48 @@ async fn chaos_f08_what_a_worker_says_after_a_long_pause_is_refused_and_explaine
     assert_eq!(
         outcomes,
         [Outcome::Unspecified, Outcome::Succeeded],
-        "{told:?}"
+        "{details:?}"
     );
     let runs = [run];
-    let fates = journal::fates(&user, &runs).await.unwrap();
-    let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, &[]);
+    let ends = journal::attempt_ends(&user, &runs).await.unwrap();
+    let comparison = journal::compare(&journal::read(&journal).unwrap(), &ends, &[]);
     let lost = TransitionReason::HeartbeatTimeout.as_str_name();
-    assert_eq!((tally.faults, tally.counted), (vec![], 1));
-    assert_eq!(tally.explained.into_iter().collect::<Vec<_>>(), [(lost, 1)]);
+    assert_eq!((comparison.faults, comparison.counted), (vec![], 1));
+    assert_eq!(
+        comparison.explained.into_iter().collect::<Vec<_>>(),
+        [(lost, 1)]
+    );
     let mut admin = PgConnection::connect(running.mesh.admin_url())
         .await
         .unwrap();
-    let made: Vec<(String,)> = sqlx::query_as("SELECT asset_key FROM scheduler.materializations")
-        .fetch_all(&mut admin)
-        .await
-        .unwrap();
+    let versions: Vec<(String,)> =
+        sqlx::query_as("SELECT asset_key FROM scheduler.materializations")
+            .fetch_all(&mut admin)
+            .await
+            .unwrap();
     assert_eq!(
-        made,
+        versions,
         [("late/a".to_owned(),)],
-        "one version, though two were written"
+        "one version, although two attempts wrote one"
     );
-    // I4 there says that the winning attempt made it.
-    aftermath::check(&mut running.mesh, &binaries())
+    // I4 checks that the version is that of the attempt that counts.
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();
 }
 
 #[tokio::test]
-async fn chaos_f13_no_outcome_is_lost_whatever_is_cut_and_killed_on_its_way() {
-    let mut running = quick().await;
+async fn chaos_f13_no_outcome_is_lost_when_connections_are_cut_and_services_killed() {
+    let mut running = start_mesh().await;
     let user = User::of(&running.mesh).unwrap();
-    // Without impatience: whatever is begun has time to be heard of, so nothing but its outcome ends it.
+    // With the default timeouts only an outcome can end an attempt.
     user.deploy(manifest(layers(2, 4, 2, r#"{"do":"sleep","ms":100}"#)))
         .await
         .unwrap();
     let journal = running.file("journal");
     let worker = WorkerProcess::default().journal(&journal);
-    let cutter = Cutter::before(
+    let proxy = FlakyProxy::start(
         &running.mesh.address(Service::Callback),
         Duration::from_millis(500),
     )
@@ -179,30 +190,33 @@ async fn chaos_f13_no_outcome_is_lost_whatever_is_cut_and_killed_on_its_way() {
     .unwrap();
     let _workers = [
         worker.clone(),
-        worker.direct().reporting_to(&cutter.address()),
+        worker.direct().reporting_to(&proxy.address()),
     ]
     .map(|worker| worker.start(&running.mesh, &binaries()).unwrap());
     let load = Load::start(std::slice::from_ref(&user), "layers.*", 4);
     for _ in 0..if full() { 12 } else { 1 } {
         for service in [Service::Callback, Service::Gateway] {
-            load.goes_on(2).await;
+            load.wait_for_runs(2).await;
             running.mesh.kill_9(service).unwrap();
             running.mesh.launch(service).unwrap();
             running.mesh.wait_until_healthy().await.unwrap();
         }
     }
-    load.goes_on(4).await;
+    load.wait_for_runs(4).await;
     let runs = load.stop().await.unwrap();
-    let fates = journal::fates(&user, &runs).await.unwrap();
-    let tally = journal::compare(&journal::read(&journal).unwrap(), &fates, &[]);
-    println!("{} runs: {tally:?}", runs.len());
-    assert_eq!((tally.faults, tally.counted), (vec![], runs.len() * 8));
-    assert!(
-        tally.explained.is_empty(),
-        "outcomes were lost: {:?}",
-        tally.explained
+    let ends = journal::attempt_ends(&user, &runs).await.unwrap();
+    let comparison = journal::compare(&journal::read(&journal).unwrap(), &ends, &[]);
+    println!("{} runs: {comparison:?}", runs.len());
+    assert_eq!(
+        (comparison.faults, comparison.counted),
+        (vec![], runs.len() * 8)
     );
-    aftermath::check(&mut running.mesh, &binaries())
+    assert!(
+        comparison.explained.is_empty(),
+        "outcomes were lost: {:?}",
+        comparison.explained
+    );
+    invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
     running.mesh.stop().unwrap();

@@ -50,12 +50,6 @@ impl LivenessTimings {
         lease: Duration::from_secs(3),
         signature_grace: None,
     };
-
-    /// The same, and signatures expire within seconds as well.
-    pub const FAST_WITH_SHORT_SIGNATURES: LivenessTimings = LivenessTimings {
-        signature_grace: Some(Duration::from_secs(1)),
-        ..LivenessTimings::FAST
-    };
 }
 
 impl MeshOptions {

@@ -1,8 +1,9 @@
-//! What is physically there: the same Postgres doing the bare row writes of a task's life, in batches of 1,000 by
-//! hand-written SQL, with nobody planning, signing, sending or deciding anything.
+//! The rate that the hardware allows: the same Postgres with only the row writes of tasks, in batches
+//! of 1,000 by hand-written SQL, without planning, signing, sending or deciding.
 //!
-//! Two connections, one per core, each statement its own durable commit: tasks made; claimed (an event, the task);
-//! finished (an event, the task, its partition, its version). Seven rows per task.
+//! Two connections, one per core, each statement with its own durable commit: create tasks; claim
+//! (an event, the task); finish (an event, the task, its partition, its version). Seven rows per
+//! task.
 
 use std::time::Instant;
 
@@ -31,7 +32,7 @@ const TABLES: &str = "
         attempt_id uuid PRIMARY KEY, asset text NOT NULL, run bigint NOT NULL, state smallint NOT NULL,
         output bytea NOT NULL);";
 
-const MAKE: &str = "
+const CREATE: &str = "
     INSERT INTO floor.tasks (run, ordinal, attempt, state, reason, changed_at, tenant)
     SELECT $1, n, 0, 3, 1, now(), 'demo' FROM generate_series(1, $2) AS n";
 
@@ -61,19 +62,19 @@ const FINISH: &str = "
         SET attempt_id = excluded.attempt_id, changed_at = excluded.changed_at)
     UPDATE floor.tasks SET state = 7, reason = 3, changed_at = now(), ended_at = now() WHERE run = $1";
 
-/// What so many batches per connection are.
+/// The number of tasks in `batches` per connection.
 pub(crate) fn tasks(batches: i64) -> i64 {
     CONNECTIONS * batches * TASKS_PER_BATCH
 }
 
-/// Tasks per second.
+/// Returns tasks per second.
 pub(crate) async fn measure(admin_url: &str, batches: i64) -> Result<f64> {
     PgConnection::connect(admin_url)
         .await?
         .execute(TABLES)
         .await?;
     let begun = Instant::now();
-    try_join_all((0..CONNECTIONS).map(|lane| write(admin_url, lane, batches))).await?;
+    try_join_all((0..CONNECTIONS).map(|number| write(admin_url, number, batches))).await?;
     let tasks_per_s = tasks(batches) as f64 / begun.elapsed().as_secs_f64();
     PgConnection::connect(admin_url)
         .await?
@@ -82,11 +83,11 @@ pub(crate) async fn measure(admin_url: &str, batches: i64) -> Result<f64> {
     Ok(tasks_per_s)
 }
 
-async fn write(admin_url: &str, lane: i64, batches: i64) -> Result<()> {
+async fn write(admin_url: &str, number: i64, batches: i64) -> Result<()> {
     let mut connection = PgConnection::connect(admin_url).await?;
     for batch in 0..batches {
-        let run = lane * batches + batch;
-        sqlx::query(MAKE)
+        let run = number * batches + batch;
+        sqlx::query(CREATE)
             .bind(run)
             .bind(TASKS_PER_BATCH)
             .execute(&mut connection)
@@ -94,7 +95,7 @@ async fn write(admin_url: &str, lane: i64, batches: i64) -> Result<()> {
         for statement in [CLAIM, FINISH] {
             let statement = sqlx::query(statement).bind(run).bind(TASKS_PER_BATCH);
             statement
-                .bind(i16::try_from(lane)?)
+                .bind(i16::try_from(number)?)
                 .execute(&mut connection)
                 .await?;
         }

@@ -372,7 +372,11 @@ impl Bench {
     }
 
     fn cpu_usage(&self) -> Result<CpuUsage> {
-        let postgres = self.environment.postgres.pid().context("Postgres does not run")?;
+        let postgres = self
+            .environment
+            .postgres
+            .pid()
+            .context("Postgres does not run")?;
         CpuUsage::read(&self.started.mesh, postgres)
     }
 
@@ -431,8 +435,7 @@ fn piped_figures() -> Result<Map<String, Value>> {
     }
     match line.trim() {
         "" => Ok(Map::new()),
-        line => {
-            serde_json::from_str(line).context("parse the figures of an earlier benchmark from stdin")
-        }
+        line => serde_json::from_str(line)
+            .context("parse the figures of an earlier benchmark from stdin"),
     }
 }

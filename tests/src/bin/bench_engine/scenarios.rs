@@ -1,4 +1,4 @@
-//! What is measured: each scenario asks the mesh through its front door and answers with one figure.
+//! The scenarios: each calls the mesh through the gateway and returns one figure.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use futures::stream::{self, StreamExt, TryStreamExt};
-use servo_client::worker::{Attempt, Done, Handler, Worker, WorkerConfig};
+use servo_client::worker::{Attempt, AttemptOutcome, Handler, Worker, WorkerConfig};
 use servo_client::{Client, Credentials, Tls, api};
-use servo_local::{Ca, Issue, LocalMesh, TENANT};
+use servo_local::{Ca, Issue, MeshInfo, TENANT};
 use servo_model::Service;
-use servo_tests::manifest::{asset, everything, manifest};
+use servo_tests::manifest::{all_partitions, asset, manifest};
 use servo_tests::user::User;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// How much of everything is measured.
+/// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) width: usize,
@@ -23,10 +23,10 @@ pub(crate) struct Sizes {
     small_runs: usize,
     latencies: usize,
     pub(crate) floor_batches: i64,
-    /// Long enough for every slow sweep to come round.
+    /// Long enough for every slow loop to run.
     pub(crate) idle: Duration,
-    /// An idle backend tells the statistics what it did within ten seconds.
-    pub(crate) told: Duration,
+    /// Idle backends report their statistics within ten seconds.
+    pub(crate) statistics_delay: Duration,
 }
 
 impl Sizes {
@@ -37,7 +37,7 @@ impl Sizes {
         latencies: 200,
         floor_batches: 40,
         idle: Duration::from_secs(20),
-        told: Duration::from_secs(11),
+        statistics_delay: Duration::from_secs(11),
     };
     pub(crate) const SAMPLE: Sizes = Sizes {
         width: 100,
@@ -46,14 +46,14 @@ impl Sizes {
         latencies: 5,
         floor_batches: 1,
         idle: Duration::from_secs(1),
-        told: Duration::from_secs(1),
+        statistics_delay: Duration::from_secs(1),
     };
 
     pub(crate) fn is_sample(self) -> bool {
         self == Sizes::SAMPLE
     }
 
-    /// A root, the width, and a join.
+    /// A root, `width` partitions, and a join.
     pub(crate) fn fan_out_tasks(self) -> usize {
         self.width + 2
     }
@@ -67,19 +67,19 @@ impl Sizes {
     }
 }
 
-/// Does nothing, and says when it began.
+/// Does nothing and sends the time at which it began.
 struct Noop(mpsc::UnboundedSender<Instant>);
 
 impl Handler for Noop {
-    async fn run(&self, _: Attempt) -> Done {
+    async fn run(&self, _: Attempt) -> AttemptOutcome {
         let _ = self.0.send(Instant::now());
-        Done::succeeded()
+        AttemptOutcome::succeeded()
     }
 }
 
-/// Starts the worker, straight at the dispatcher and the callback with a certificate of its own.
-pub(crate) fn work(
-    mesh: &LocalMesh,
+/// Starts the worker, which calls the dispatcher and the callback directly with a certificate.
+pub(crate) fn start_worker(
+    mesh: &MeshInfo,
     tls: &Path,
 ) -> Result<(JoinHandle<()>, mpsc::UnboundedReceiver<Instant>)> {
     let ca = Ca::load_or_create(tls)?;
@@ -98,7 +98,7 @@ pub(crate) fn work(
         handlers: vec!["noop".to_owned()],
         ..Default::default()
     };
-    let (began, heard) = mpsc::unbounded_channel();
+    let (began, beginnings) = mpsc::unbounded_channel();
     let worker = Worker::new(
         dispatcher,
         callback,
@@ -110,10 +110,11 @@ pub(crate) fn work(
             eprintln!("the worker ended: {error}");
         }
     });
-    Ok((worker, heard))
+    Ok((worker, beginnings))
 }
 
-/// TriggerRun called until the body of its one task begins, with nothing else to do; in milliseconds, sorted.
+/// The time from the call of TriggerRun until the body of its only task begins, on an idle mesh; in
+/// milliseconds, sorted.
 pub(crate) async fn idle_latency(
     user: &User,
     began: &mut mpsc::UnboundedReceiver<Instant>,
@@ -128,7 +129,7 @@ pub(crate) async fn idle_latency(
         let run = user.trigger(&["idle/one"]).await?;
         let at = began.recv().await.context("the worker is gone")?;
         latencies.push(at.duration_since(called).as_secs_f64() * 1e3);
-        user.ended(&run.run_id).await?;
+        user.wait_for_end(&run.run_id).await?;
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     latencies.sort_by(f64::total_cmp);
@@ -152,7 +153,7 @@ pub(crate) async fn small_runs(user: &User, sizes: Sizes) -> Result<f64> {
     let ended = stream::iter(0..sizes.small_runs)
         .map(|n| {
             let all = all.clone();
-            async move { user.ended(&all[n]).await }
+            async move { user.wait_for_end(&all[n]).await }
         })
         .buffer_unordered(8)
         .try_collect::<Vec<_>>()
@@ -167,15 +168,15 @@ pub(crate) async fn small_runs(user: &User, sizes: Sizes) -> Result<f64> {
 }
 
 pub(crate) async fn plan_ms(user: &User, sizes: Sizes) -> Result<f64> {
-    let asked = api::PlanRunRequest {
+    let request = api::PlanRunRequest {
         tenant: TENANT.to_owned(),
         workspace: servo_tests::user::WORKSPACE.to_owned(),
-        spec: Some(everything(&["fan.*"])),
+        spec: Some(all_partitions(&["fan.*"])),
         max_tasks: 1,
         ..Default::default()
     };
     let called = Instant::now();
-    let plan = user.client.planner().plan_run(asked).await?.into_inner();
+    let plan = user.client.planner().plan_run(request).await?.into_inner();
     ensure!(
         plan.task_count as usize == sizes.fan_out_tasks(),
         "the plan has {} tasks",
@@ -186,8 +187,8 @@ pub(crate) async fn plan_ms(user: &User, sizes: Sizes) -> Result<f64> {
 
 pub(crate) async fn fan_out(user: &User, sizes: Sizes) -> Result<f64> {
     let called = Instant::now();
-    let run = user.trigger_spec(everything(&["fan.*"])).await?;
-    let ended = user.ended(&run.run_id).await?;
+    let run = user.trigger_spec(all_partitions(&["fan.*"])).await?;
+    let ended = user.wait_for_end(&run.run_id).await?;
     ensure!(
         ended.state() == api::RunState::Succeeded,
         "the fan-out ended {:?}: {}",
@@ -199,7 +200,7 @@ pub(crate) async fn fan_out(user: &User, sizes: Sizes) -> Result<f64> {
 
 async fn finish(user: &User, selection: &[&str]) -> Result<()> {
     let run = user.trigger(selection).await?;
-    let ended = user.ended(&run.run_id).await?;
+    let ended = user.wait_for_end(&run.run_id).await?;
     ensure!(
         ended.state() == api::RunState::Succeeded,
         "the run ended {:?}: {}",

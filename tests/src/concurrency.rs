@@ -1,37 +1,39 @@
-//! How many attempts ran at the same time: a sweep over the beginnings and ends of all of them.
+//! How many attempts ran at the same time.
 //!
-//! The times are those of the workers, which stand on one machine and so share one clock. The ledger's would not do:
-//! each lane of a scheduler stamps with its own idea of the database's time, and those differ by milliseconds.
+//! The times are those of the workers, which run on one machine and share its clock. The ledger's
+//! times would not do, because each lane of a scheduler estimates the database's clock on its own
+//! and the estimates differ by milliseconds.
 
 use servo_client::api::{Attempt, GetTaskResponse, Outcome};
 
 /// When user code began and ended, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ran {
+pub struct Interval {
     pub from: i64,
     pub to: i64,
 }
 
-/// When the attempts of a task ran whose outcome counted. Others had lost their slot before they ended.
-pub fn ran(told: &GetTaskResponse) -> Vec<Ran> {
+/// The intervals of the attempts of a task whose outcome counted. Other attempts had lost their slot
+/// before they ended.
+pub fn intervals(task: &GetTaskResponse) -> Vec<Interval> {
     let micros =
         |time: prost_types::Timestamp| time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000;
     let counted = |attempt: &&Attempt| attempt.outcome() != Outcome::Unspecified && !attempt.late;
-    let stretch = |attempt: &Attempt| {
-        Some(Ran {
+    let interval = |attempt: &Attempt| {
+        Some(Interval {
             from: attempt.start_time.map(micros)?,
             to: attempt.end_time.map(micros)?,
         })
     };
-    told.attempts
+    task.attempts
         .iter()
         .filter(counted)
-        .filter_map(stretch)
+        .filter_map(interval)
         .collect()
 }
 
-/// The most that ran at any instant. One that ends when another begins has made room for it.
-pub fn peak(all: &[Ran]) -> usize {
+/// The largest number of overlapping intervals. One that ends when another begins does not overlap.
+pub fn peak(all: &[Interval]) -> usize {
     let ends = all.iter().map(|one| (one.to, -1i64));
     let mut changes: Vec<(i64, i64)> = all.iter().map(|one| (one.from, 1)).chain(ends).collect();
     changes.sort_unstable();
@@ -48,9 +50,9 @@ mod tests {
     use super::*;
 
     fn check(all: &[(i64, i64)], expected: usize) {
-        let all: Vec<Ran> = all
+        let all: Vec<Interval> = all
             .iter()
-            .map(|(from, to)| Ran {
+            .map(|(from, to)| Interval {
                 from: *from,
                 to: *to,
             })
@@ -59,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn overlaps_are_counted_and_neighbours_are_not() {
+    fn overlapping_intervals_count_and_adjacent_ones_do_not() {
         check(&[], 0);
         check(&[(0, 5), (5, 9)], 1);
         check(&[(0, 5), (4, 9), (4, 6)], 3);

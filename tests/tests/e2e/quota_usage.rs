@@ -1,51 +1,51 @@
-//! What is used of limits, while tasks run and after, whichever dispatcher is asked.
+//! The usage of limits while tasks run and afterwards, the same at every dispatcher.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use servo_client::api;
+use servo_local::wait::until_true;
 use servo_local::{Instance, TENANT};
 use servo_model::Service;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_tests::manifest::{asset, manifest};
 use servo_tests::user::{User, WORKSPACE};
 
-use crate::instances::until_it_holds;
+use crate::instances::wait_for_shards;
 use crate::support::{Running, peer};
 
 const RIVAL: &str = "rival";
 const POOL: &str = "db";
-const LONG: &str = r#"{"do":"sleep","ms":60000}"#;
+const SLEEP: &str = r#"{"do":"sleep","ms":60000}"#;
 
 async fn used(user: &User) -> Option<api::QuotaUse> {
-    let asked = api::GetQuotaRequest {
+    let request = api::GetQuotaRequest {
         tenant: user.tenant().to_owned(),
     };
     user.client
         .quota()
-        .get_quota(asked)
+        .get_quota(request)
         .await
         .unwrap()
         .into_inner()
         .used
 }
 
-/// Looks until so much is used.
-async fn until_used(user: &User, wanted: api::QuotaUse) {
-    while used(user).await != Some(wanted) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+async fn wait_for_usage(user: &User, wanted: api::QuotaUse) {
+    until_true(&format!("the usage {wanted:?}"), async || {
+        used(user).await == Some(wanted)
+    })
+    .await;
 }
 
 async fn pool(user: &User) -> (api::Pool, Vec<api::SlotHolder>) {
-    let asked = api::GetPoolRequest {
+    let request = api::GetPoolRequest {
         tenant: user.tenant().to_owned(),
         pool: POOL.to_owned(),
     };
     let answer = user
         .client
         .quota()
-        .get_pool(asked)
+        .get_pool(request)
         .await
         .unwrap()
         .into_inner();
@@ -53,14 +53,14 @@ async fn pool(user: &User) -> (api::Pool, Vec<api::SlotHolder>) {
 }
 
 async fn pools(user: &User) -> Vec<(String, u32, bool)> {
-    let asked = api::ListPoolsRequest {
+    let request = api::ListPoolsRequest {
         tenant: user.tenant().to_owned(),
         ..Default::default()
     };
     let pools = user
         .client
         .quota()
-        .list_pools(asked)
+        .list_pools(request)
         .await
         .unwrap()
         .into_inner()
@@ -71,21 +71,21 @@ async fn pools(user: &User) -> Vec<(String, u32, bool)> {
         .collect()
 }
 
-/// What each of the two dispatchers counts for the quota service.
+/// The counts that each of the two dispatchers returns to the quota service.
 async fn counted(running: &Running) -> [api::CountUseResponse; 2] {
-    let ask = async |number| {
+    let count = async |number| {
         let peer = peer(&running.mesh, Service::Quota, (Service::Dispatcher, number));
-        let asked = api::CountUseRequest {
+        let request = api::CountUseRequest {
             tenant: TENANT.to_owned(),
             pool: POOL.to_owned(),
         };
         DispatcherServiceClient::new(peer)
-            .count_use(asked)
+            .count_use(request)
             .await
             .unwrap()
             .into_inner()
     };
-    [ask(0).await, ask(1).await]
+    [count(0).await, count(1).await]
 }
 
 /// Two gateways and two dispatchers, each with half of the tenants.
@@ -100,7 +100,7 @@ async fn twins() -> Running {
     });
     let running = running.await;
     for number in [0, 1] {
-        until_it_holds(
+        wait_for_shards(
             &running.mesh,
             Instance {
                 service: Service::Dispatcher,
@@ -114,27 +114,27 @@ async fn twins() -> Running {
 }
 
 #[tokio::test]
-async fn what_is_used_is_told_whichever_dispatcher_is_asked() {
+async fn every_dispatcher_returns_the_usage_of_limits() {
     let running = twins().await;
-    let doors = [0, 1].map(|number| User::at(&running.mesh, number, TENANT).unwrap());
+    let gateways = [0, 1].map(|number| User::at(&running.mesh, number, TENANT).unwrap());
     let rivals = [0, 1].map(|number| User::at(&running.mesh, number, RIVAL).unwrap());
-    let user = &doors[0];
+    let user = &gateways[0];
     user.create_pool(POOL, 3).await.unwrap();
     user.create_pool("idle", 3).await.unwrap();
     let pooled = |key| api::AssetDefinition {
         pool: POOL.to_owned(),
-        ..asset(key, &[], LONG)
+        ..asset(key, &[], SLEEP)
     };
     let assets = vec![
         pooled("used/a"),
         pooled("used/b"),
-        asset("used/c", &[], LONG),
+        asset("used/c", &[], SLEEP),
     ];
     user.deploy(manifest(assets)).await.unwrap();
     let nothing = api::QuotaUse::default();
-    until_used(user, nothing).await;
+    wait_for_usage(user, nothing).await;
 
-    let _worker = user.work(8);
+    let _worker = user.start_worker(8);
     let run = user.trigger(&["used.*"]).await.unwrap().run_id;
     let busy = api::QuotaUse {
         concurrent_tasks: 3,
@@ -142,13 +142,13 @@ async fn what_is_used_is_told_whichever_dispatcher_is_asked() {
         daily_runs: 1,
         ..nothing
     };
-    until_used(user, busy).await;
+    wait_for_usage(user, busy).await;
     let listed = user.dispatches().await.unwrap();
     assert_eq!(listed.len(), 3);
     assert_eq!(
-        doors[1].dispatches().await.unwrap(),
+        gateways[1].dispatches().await.unwrap(),
         listed,
-        "both dispatchers tell the same"
+        "both dispatchers return the same"
     );
     let in_pool = listed.iter().filter(|dispatch| dispatch.pool == POOL);
     let in_pool: BTreeSet<_> = in_pool
@@ -194,8 +194,8 @@ async fn what_is_used_is_told_whichever_dispatcher_is_asked() {
     }
 
     user.cancel(&run).await.unwrap();
-    user.ended(&run).await.unwrap();
-    until_used(
+    user.wait_for_end(&run).await.unwrap();
+    wait_for_usage(
         user,
         api::QuotaUse {
             daily_runs: 1,
@@ -212,8 +212,8 @@ async fn what_is_used_is_told_whichever_dispatcher_is_asked() {
         pools(user).await,
         [(POOL.to_owned(), 0, false), ("idle".to_owned(), 0, false)]
     );
-    for door in &doors {
-        assert_eq!(door.dispatches().await.unwrap(), []);
+    for gateway in &gateways {
+        assert_eq!(gateway.dispatches().await.unwrap(), []);
     }
     running.mesh.stop().unwrap();
 }

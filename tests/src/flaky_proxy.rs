@@ -1,4 +1,4 @@
-//! A door that slams: what passes through it is cut off again and again, at any byte.
+//! A TCP proxy that cuts each connection after a random time, at any byte.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,28 +8,31 @@ use rand::Rng;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Passes connections on, each for a random while. Ends when it is dropped.
-pub struct Cutter {
+/// Stops accepting connections when it is dropped.
+pub struct FlakyProxy {
     address: SocketAddr,
     accepting: JoinHandle<()>,
 }
 
-impl Cutter {
-    /// In front of `https://host:port`; no connection lives longer than `most`.
-    pub async fn before(address: &str, most: Duration) -> Result<Cutter> {
+impl FlakyProxy {
+    /// A proxy for `https://host:port`; no connection lives longer than `lifetime_max`.
+    pub async fn start(address: &str, lifetime_max: Duration) -> Result<FlakyProxy> {
         let target = address
             .strip_prefix("https://")
-            .context("it is no https address")?
+            .context("the address does not begin with https://")?
             .to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.context("listen")?;
         let address = listener.local_addr()?;
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let lives = rand::rng().random_range(Duration::from_millis(1)..most);
-                tokio::spawn(tokio::time::timeout(lives, pass(client, target.clone())));
+                let lifetime = rand::rng().random_range(Duration::from_millis(1)..lifetime_max);
+                tokio::spawn(tokio::time::timeout(
+                    lifetime,
+                    forward(client, target.clone()),
+                ));
             }
         });
-        Ok(Cutter { address, accepting })
+        Ok(FlakyProxy { address, accepting })
     }
 
     pub fn address(&self) -> String {
@@ -37,13 +40,13 @@ impl Cutter {
     }
 }
 
-impl Drop for Cutter {
+impl Drop for FlakyProxy {
     fn drop(&mut self) {
         self.accepting.abort();
     }
 }
 
-async fn pass(mut client: TcpStream, target: String) -> std::io::Result<()> {
+async fn forward(mut client: TcpStream, target: String) -> std::io::Result<()> {
     let mut server = TcpStream::connect(target).await?;
     tokio::io::copy_bidirectional(&mut client, &mut server)
         .await

@@ -1,21 +1,22 @@
-//! What Postgres counted: statements and rows.
+//! Statements and rows, as Postgres counts them.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use servo_store::sqlx::{self, Connection, Executor, PgConnection};
 
-/// Totals since the cluster began.
+/// Totals since the start of the cluster.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counted {
+pub(crate) struct PostgresStats {
     pub(crate) statements: i64,
     pub(crate) rows: i64,
 }
 
-impl Counted {
-    /// All that was done until now, in all tables of Servo, once backends had `told` the statistics of it.
-    pub(crate) async fn read(admin_url: &str, told: Duration) -> Result<Counted> {
-        tokio::time::sleep(told).await;
+impl PostgresStats {
+    /// Reads the totals of all tables of Servo after `delay`, in which the backends report their
+    /// statistics.
+    pub(crate) async fn read(admin_url: &str, delay: Duration) -> Result<PostgresStats> {
+        tokio::time::sleep(delay).await;
         let mut connection = PgConnection::connect(admin_url).await?;
         connection
             .execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
@@ -31,21 +32,21 @@ impl Counted {
         )
         .fetch_one(&mut connection)
         .await?;
-        Ok(Counted { statements, rows })
+        Ok(PostgresStats { statements, rows })
     }
 
-    /// What was done since, per task.
-    pub(crate) fn per_task(self, since: Counted, tasks: usize) -> (f64, f64) {
+    /// Statements and rows since `before`, per task.
+    pub(crate) fn per_task(self, before: PostgresStats, tasks: usize) -> (f64, f64) {
         let each = |total: i64| total as f64 / tasks as f64;
         (
-            each(self.statements - since.statements),
-            each(self.rows - since.rows),
+            each(self.statements - before.statements),
+            each(self.rows - before.rows),
         )
     }
 }
 
-/// The statements that took most of the time, those inside functions too.
-pub(crate) async fn show_statements(admin_url: &str) -> Result<()> {
+/// Prints the statements that took most of the time, including those inside functions.
+pub(crate) async fn print_statements(admin_url: &str) -> Result<()> {
     let mut connection = PgConnection::connect(admin_url).await?;
     connection
         .execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
@@ -68,8 +69,8 @@ pub(crate) async fn show_statements(admin_url: &str) -> Result<()> {
     Ok(())
 }
 
-/// Does now what Postgres would do at a time of its own choosing.
-pub(crate) async fn clean_up(admin_url: &str) -> Result<()> {
+/// Runs the maintenance that Postgres would otherwise do at a time of its own choosing.
+pub(crate) async fn vacuum(admin_url: &str) -> Result<()> {
     let mut connection = PgConnection::connect(admin_url).await?;
     connection.execute("VACUUM (ANALYZE)").await?;
     connection.execute("CHECKPOINT").await?;

@@ -1,6 +1,6 @@
-//! What must hold of a store once every run in it has ended, whatever happened before.
+//! Invariants of the store that hold once every run in it has ended.
 //!
-//! Each invariant is a query that finds what breaks it; its number is that of the failure catalogue.
+//! Each invariant is a query that finds its violations; its number is that of `docs/failures.md`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,9 +13,8 @@ use servo_local::LocalMesh;
 use servo_model::Service;
 use servo_store::sqlx::{self, Connection, PgConnection};
 
-/// The newest runs whose plans are read again.
-const RUNS_LOOKED_AT: i64 = 200;
-/// The state of a task that others may wait for.
+/// How many of the newest runs are compared with their plans.
+const RUNS_COMPARED: i64 = 200;
 const SUCCEEDED: i16 = 8;
 
 const INVARIANTS: [(&str, &str); 17] = [
@@ -29,7 +28,7 @@ const INVARIANTS: [(&str, &str); 17] = [
         "SELECT 'run ' || run_id || ' is in state ' || state FROM scheduler.runs WHERE state < 5 OR ended_at IS NULL",
     ),
     (
-        "I4: one version per asset, partition and run, made by the attempt that counts",
+        "I4: one version per asset, partition and run, written by the attempt that counts",
         "SELECT 'run ' || m.run_number || ', ' || m.asset_key || '[' || m.partition_key || ']'
          FROM scheduler.materializations m
          LEFT JOIN scheduler.tasks t ON (t.run_number, t.ordinal, t.item) = (m.run_number, m.ordinal, m.item)
@@ -38,14 +37,14 @@ const INVARIANTS: [(&str, &str); 17] = [
          GROUP BY m.run_number, m.asset_key, m.partition_key HAVING count(*) > 1 OR count(t.run_number) = 0",
     ),
     (
-        "I6: what the bus was told is folded, and of a run that is there",
+        "I6: a published message was folded and belongs to an existing run",
         "SELECT 'shard ' || m.shard || ', position ' || m.position FROM bus.messages m
          LEFT JOIN ledger.shards s ON s.stream = 1 AND s.shard = m.shard
          LEFT JOIN scheduler.runs r ON r.run_id = m.key AND r.tenant = m.tenant
          WHERE m.topic = 1 AND (m.position > coalesce(s.watermark, 0) OR r.run_id IS NULL)",
     ),
     (
-        "I13: nothing is claimed or started behind an accepted cancel",
+        "I13: nothing is claimed or becomes ready after an accepted cancel",
         "SELECT 'run ' || t.run_number || ', task ' || t.ordinal FROM scheduler.tasks t
          JOIN scheduler.runs r ON r.run_number = t.run_number
          JOIN ledger.events e ON e.stream = 1 AND e.shard = r.shard AND e.correlation_id = r.run_id AND e.type = 28
@@ -58,7 +57,7 @@ const INVARIANTS: [(&str, &str); 17] = [
          WHERE r.ended_at IS NULL OR r.ended_at < e.recorded_at",
     ),
     (
-        "I7: positions have no gap and no repeat, and all of them are folded",
+        "I7: positions have no gaps and no duplicates, and all of them are folded",
         "SELECT 'stream ' || s.stream || ', shard ' || s.shard || ': head ' || s.head || ', watermark ' || s.watermark
              || ', ' || count(e.position) || ' events'
          FROM ledger.shards s LEFT JOIN ledger.events e ON e.stream = s.stream AND e.shard = s.shard
@@ -67,7 +66,7 @@ const INVARIANTS: [(&str, &str); 17] = [
              OR coalesce(max(e.position), 0) <> s.head OR (s.stream = 1 AND s.watermark <> s.head)",
     ),
     (
-        "I11: every run names a plan that is stored",
+        "I11: the plan of every run is stored",
         "SELECT 'run ' || r.run_id FROM scheduler.runs r
          LEFT JOIN planner.plans p ON (p.tenant, p.workspace, p.plan_id) = (r.tenant, r.workspace, r.plan_id)
          WHERE r.started_at IS NOT NULL AND p.plan_id IS NULL",
@@ -84,13 +83,13 @@ const INVARIANTS: [(&str, &str); 17] = [
          WHERE (r.tenant, r.workspace) IS DISTINCT FROM (m.tenant, m.workspace)",
     ),
     (
-        "I12: what a check found has the tenant of its run",
+        "I12: a check result has the tenant of its run",
         "SELECT 'attempt ' || k.attempt_id FROM scheduler.check_results k
          LEFT JOIN scheduler.runs r ON r.run_number = k.run_number
          WHERE (r.tenant, r.workspace) IS DISTINCT FROM (k.tenant, k.workspace)",
     ),
     (
-        "decisions: what was decided about a version stands in the ledger, and only what was in doubt was decided about",
+        "decisions: every decision about a version is in the ledger, and only quarantined versions have one",
         "SELECT 'attempt ' || m.attempt_id FROM scheduler.materializations m
          LEFT JOIN ledger.events e ON e.event_id = m.resolved_event AND e.type = 32
          WHERE (m.resolved_event IS NULL) IS DISTINCT FROM (m.version = 0)
@@ -98,7 +97,7 @@ const INVARIANTS: [(&str, &str); 17] = [
              OR (m.resolved_event IS NULL AND m.state = 5)",
     ),
     (
-        "I12: what a partition shows was made by its own tenant",
+        "I12: the version that a partition shows was written by its own tenant",
         "SELECT p.asset_key || '[' || p.partition_key || ']' FROM scheduler.partitions p
          LEFT JOIN scheduler.materializations m
              ON m.attempt_id = p.materialization_id AND m.asset_key = p.asset_key
@@ -107,13 +106,13 @@ const INVARIANTS: [(&str, &str); 17] = [
                  IS DISTINCT FROM (p.tenant, p.workspace, p.partition_key))",
     ),
     (
-        "I16: nothing waits in a run that has ended",
+        "I16: an ended run has no open task",
         "SELECT 'run ' || t.run_number || ', task ' || t.ordinal || ' is in state ' || t.state
          FROM scheduler.tasks t JOIN scheduler.runs r ON r.run_number = t.run_number
          WHERE r.ended_at IS NOT NULL AND t.state < 8",
     ),
     (
-        "rows are sane: what no constraint looks at on the hot path",
+        "rows are sane: values that no constraint checks on the hot path",
         "SELECT 'run ' || run_number || ', task ' || ordinal FROM scheduler.tasks
          WHERE state NOT BETWEEN 1 AND 11 OR attempt < 0 OR failures < 0 OR ordinal < 0 OR item < -1 OR tenant = ''
              OR failures > attempt",
@@ -124,13 +123,13 @@ const INVARIANTS: [(&str, &str); 17] = [
          UNION ALL SELECT 'shard ' || shard FROM ledger.shards WHERE shard < 0 OR epoch < 0",
     ),
     (
-        "a task that ran has the times of its life in order",
+        "the times of a task are in order",
         "SELECT 'run ' || run_number || ', task ' || ordinal FROM scheduler.tasks
          WHERE ended_at < ready_at OR ended_at < claimed_at OR (state >= 8) <> (ended_at IS NOT NULL)",
     ),
 ];
 
-/// What breaks an invariant, in words; at most three examples each.
+/// Describes the violations, at most three of each invariant.
 pub async fn violations(admin_url: &str) -> Result<Vec<String>> {
     let mut connection = PgConnection::connect(admin_url).await?;
     let mut found = Vec::new();
@@ -140,21 +139,22 @@ pub async fn violations(admin_url: &str) -> Result<Vec<String>> {
             .fetch_all(&mut connection)
             .await
             .with_context(|| format!("check `{name}`"))?;
-        found.extend(rows.into_iter().map(|(what,)| format!("{name}: {what}")));
+        found.extend(rows.into_iter().map(|(row,)| format!("{name}: {row}")));
     }
-    found.extend(too_early(&mut connection).await?);
+    found.extend(claimed_too_early(&mut connection).await?);
     found.extend(deadlocks(&mut connection).await?);
     Ok(found)
 }
 
-/// I8: what was claimed before something it waits for had ended well. Edges are no rows, so the plans tell.
-async fn too_early(connection: &mut PgConnection) -> Result<Vec<String>> {
+/// I8: tasks that were claimed before all their upstream tasks had succeeded. Dependencies are not
+/// rows, so they are read from the plans.
+async fn claimed_too_early(connection: &mut PgConnection) -> Result<Vec<String>> {
     let runs: Vec<(i64, Vec<u8>)> = sqlx::query_as(
         "SELECT r.run_number, p.plan FROM scheduler.runs r
          JOIN planner.plans p ON (p.tenant, p.workspace, p.plan_id) = (r.tenant, r.workspace, r.plan_id)
          ORDER BY r.run_number DESC LIMIT $1",
     )
-    .bind(RUNS_LOOKED_AT)
+    .bind(RUNS_COMPARED)
     .fetch_all(&mut *connection)
     .await?;
     let mut found = Vec::new();
@@ -176,11 +176,11 @@ async fn too_early(connection: &mut PgConnection) -> Result<Vec<String>> {
             let Some(task) = plan.tasks.get(usize::try_from(*ordinal)?) else {
                 continue;
             };
-            let held_back = |up: &&u32| match by_ordinal.get(&up.cast_signed()) {
+            let is_open = |up: &&u32| match by_ordinal.get(&up.cast_signed()) {
                 Some((SUCCEEDED, ended_at)) => ended_at > claimed_at,
                 _ => true,
             };
-            let early = task.upstream.iter().find(held_back);
+            let early = task.upstream.iter().find(is_open);
             found.extend(
                 early.map(|up| format!("I8: run {number}, task {ordinal} did not wait for {up}")),
             );
@@ -190,25 +190,26 @@ async fn too_early(connection: &mut PgConnection) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// F18. Backends tell of them when they are idle, so those of the last moments may be missing.
+/// F18. Idle backends report deadlocks, so the most recent ones may be missing.
 async fn deadlocks(connection: &mut PgConnection) -> Result<Option<String>> {
     let count: i64 = sqlx::query_scalar(
         "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()",
     )
     .fetch_one(connection)
     .await?;
-    Ok((count > 0).then(|| format!("F18: {count} transactions locked each other out")))
+    Ok((count > 0).then(|| format!("F18: {count} deadlocks")))
 }
 
-/// All invariants hold; and with the schedulers stopped, every table folded anew is what it was.
+/// Checks all invariants; then stops the schedulers and checks that a rebuild of every table changes
+/// nothing.
 pub async fn check(mesh: &mut LocalMesh, binaries: &Path) -> Result<()> {
     let violations = violations(mesh.admin_url()).await?;
     ensure!(violations.is_empty(), "{}", violations.join("\n"));
     mesh.stop_service(Service::Scheduler)?;
-    rebuilds_to_the_same(mesh, binaries)
+    check_rebuild(mesh, binaries)
 }
 
-fn rebuilds_to_the_same(mesh: &LocalMesh, binaries: &Path) -> Result<()> {
+fn check_rebuild(mesh: &LocalMesh, binaries: &Path) -> Result<()> {
     let (url, password) = mesh.role_access();
     let rebuild = Command::new(binaries.join("servo-standalone"))
         .args(["rebuild", "--json"])
@@ -216,10 +217,10 @@ fn rebuilds_to_the_same(mesh: &LocalMesh, binaries: &Path) -> Result<()> {
         .env("SERVO_ROLE_PASSWORD", password)
         .output()
         .context("run `servo-standalone rebuild`")?;
-    let words = String::from_utf8_lossy(&rebuild.stderr);
-    ensure!(rebuild.status.success(), "the rebuild failed: {words}");
+    let stderr = String::from_utf8_lossy(&rebuild.stderr);
+    ensure!(rebuild.status.success(), "the rebuild failed: {stderr}");
     let tables: Vec<serde_json::Value> =
-        serde_json::from_slice(&rebuild.stdout).context("read the rebuild's answer")?;
+        serde_json::from_slice(&rebuild.stdout).context("parse the output of the rebuild")?;
     ensure!(!tables.is_empty(), "the rebuild names no table");
     let different: Vec<_> = tables
         .iter()
@@ -227,7 +228,7 @@ fn rebuilds_to_the_same(mesh: &LocalMesh, binaries: &Path) -> Result<()> {
         .collect();
     ensure!(
         different.is_empty(),
-        "these tables were not what the ledger says: {different:?}"
+        "these tables differ from the ledger: {different:?}"
     );
     Ok(())
 }
