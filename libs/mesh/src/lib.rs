@@ -74,7 +74,7 @@ pub use error::{Error, Reason};
 pub use fault::{ConfigFault, Fault};
 pub use first_message::FirstMessage;
 pub use holders::{Holders, Instance};
-pub use loops::{Doorbell, Pace, Progress, REBALANCE_DELAY};
+pub use loops::{Doorbell, Pace, Progress};
 pub use mesh::Mesh;
 pub use paging::PageTokens;
 pub use peer::Peer;

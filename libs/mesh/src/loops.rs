@@ -94,9 +94,6 @@ impl Pace {
     }
 }
 
-/// The delay before instances that share leases look again while leases change hands.
-pub const REBALANCE_DELAY: Duration = Duration::from_millis(100);
-
 /// Wakes one loop. Rings are not counted: any number of them causes one pass.
 #[derive(Debug, Clone, Default)]
 pub struct Doorbell(Arc<Notify>);
@@ -108,15 +105,6 @@ impl Doorbell {
 
     pub fn ring(&self) {
         self.0.notify_one();
-    }
-
-    /// Rings after this delay.
-    pub fn ring_in(&self, delay: Duration) {
-        let doorbell = self.clone();
-        tokio::spawn(async move {
-            tokio::time::sleep(delay).await;
-            doorbell.ring();
-        });
     }
 }
 

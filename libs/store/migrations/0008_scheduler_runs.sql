@@ -114,10 +114,3 @@ CREATE TABLE scheduler.run_key_conflicts (
     recorded_at timestamptz NOT NULL,
     PRIMARY KEY (tenant, workspace, event_id)
 );
-
--- The live instances, which share the shards evenly.
-CREATE TABLE scheduler.instances (
-    holder text COLLATE "C" PRIMARY KEY,
-    address text NOT NULL,
-    seen_at timestamptz NOT NULL
-) WITH (fillfactor = 50);

@@ -38,9 +38,3 @@ CREATE TABLE dispatcher.pauses (
     started_at timestamptz NOT NULL,
     PRIMARY KEY (tenant, pause_id)
 );
-
--- The live instances of this service, with or without shards.
-CREATE TABLE dispatcher.instances (
-    instance text COLLATE "C" PRIMARY KEY CHECK (instance <> ''),
-    seen_at timestamptz NOT NULL
-);

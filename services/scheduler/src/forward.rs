@@ -1,12 +1,14 @@
 //! Forwarding commands to the instance that holds their shard.
 //!
-//! A command travels as the events that record it, with `ApplyEvents`. Commands for the same instance that
-//! arrive at the same time share one call; a later command does not wait for an earlier call to return. The
-//! holder judges them or answers that it no longer holds the shard; it never forwards them again.
+//! A command travels as the events that record it, with `ApplyEvents`. Commands for the same
+//! instance that arrive at the same time share one call; a later command does not wait for an
+//! earlier call to return. The holder judges them or answers that it no longer holds the shard; it
+//! never forwards them again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use servo_actor::{BatchHandler, Batcher, Limits, Weight};
 use servo_mesh::{Instance, Peer};
 use servo_model::Stream;
 use servo_model::idempotency::IdempotencyKey;
@@ -14,7 +16,6 @@ use servo_model::limits::MESSAGE_BYTES_MAX;
 use servo_proto::v1::event::Body;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_proto::{kind_of, v1 as pb};
-use tokio::sync::{mpsc, oneshot};
 use tonic::Status;
 use uuid::Uuid;
 
@@ -24,21 +25,30 @@ use crate::wire;
 pub(crate) const EVENTS_PER_CALL_MAX: usize = 256;
 /// Half of the limit, which leaves enough for the rest of the message.
 const BYTES_PER_CALL_MAX: usize = MESSAGE_BYTES_MAX / 2;
+/// Calls to one instance at a time; a later command does not wait for an earlier call to return.
+const CALLS_IN_FLIGHT_MAX: usize = 64;
 
-type Client = SchedulerServiceClient<Peer>;
+const LIMITS: Limits = Limits {
+    // A caller beyond it waits for capacity.
+    queued_max: 16_384,
+    batch_max: Weight {
+        items: EVENTS_PER_CALL_MAX,
+        bytes: BYTES_PER_CALL_MAX,
+    },
+};
+
 type Answer = Result<Vec<pb::AppliedEvent>, Status>;
 
 /// The events of one caller's commands, and the number of commands.
 struct ForwardedCommands {
     events: Vec<pb::EventRecord>,
     answers: usize,
-    reply: oneshot::Sender<Answer>,
 }
 
-/// The connections to other instances. Cheap to clone.
+/// The connections to other instances, by address. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Forwarder {
-    queues: Arc<Mutex<HashMap<Arc<str>, mpsc::UnboundedSender<ForwardedCommands>>>>,
+    instances: Arc<Mutex<HashMap<Arc<str>, Batcher<ForwardedCommands, Answer>>>>,
 }
 
 impl Forwarder {
@@ -49,82 +59,65 @@ impl Forwarder {
         events: Vec<pb::EventRecord>,
         answers: usize,
     ) -> Answer {
-        let (reply, answer) = oneshot::channel();
-        let gone = || Status::unavailable("the connection to the holder of the shard is closed");
-        self.queue(to)
-            .send(ForwardedCommands {
-                events,
-                answers,
-                reply,
-            })
-            .map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let commands = ForwardedCommands { events, answers };
+        let answer = self.batcher(to).call(commands).await;
+        answer.map_err(|stopped| Status::unavailable(stopped.to_string()))?
     }
 
-    fn queue(&self, to: Instance) -> mpsc::UnboundedSender<ForwardedCommands> {
-        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = || {
-            let (queue, inbox) = mpsc::unbounded_channel();
-            tokio::spawn(batch(SchedulerServiceClient::new(to.peer), inbox));
-            queue
+    fn batcher(&self, to: Instance) -> Batcher<ForwardedCommands, Answer> {
+        let mut instances = self
+            .instances
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let start = || {
+            let client = SchedulerServiceClient::new(to.peer);
+            Batcher::start_concurrent(
+                "forward",
+                LIMITS,
+                CALLS_IN_FLIGHT_MAX,
+                HolderCaller { client },
+            )
         };
-        queues.entry(to.address).or_insert_with(new).clone()
+        instances.entry(to.address).or_insert_with(start).clone()
     }
 }
 
-/// Batches the commands that are queued at the same time, without a delay.
-async fn batch(client: Client, mut inbox: mpsc::UnboundedReceiver<ForwardedCommands>) {
-    while let Some(first) = inbox.recv().await {
-        tokio::task::yield_now().await;
-        let mut batch = Batch::default();
-        batch.add(first);
-        while let Ok(more) = inbox.try_recv() {
-            if !batch.fits(&more) {
-                std::mem::take(&mut batch).send(&client);
-            }
-            batch.add(more);
+/// Calls one instance.
+#[derive(Clone)]
+struct HolderCaller {
+    client: SchedulerServiceClient<Peer>,
+}
+
+impl BatchHandler for HolderCaller {
+    type Item = ForwardedCommands;
+    type Answer = Answer;
+
+    fn weigh(commands: &ForwardedCommands) -> Weight {
+        Weight {
+            items: commands.events.len(),
+            bytes: encoded_len(&commands.events),
         }
-        batch.send(&client);
-    }
-}
-
-#[derive(Default)]
-struct Batch {
-    events: Vec<pb::EventRecord>,
-    bytes: usize,
-    waiting: Vec<(usize, oneshot::Sender<Answer>)>,
-}
-
-impl Batch {
-    fn fits(&self, more: &ForwardedCommands) -> bool {
-        self.events.len() + more.events.len() <= EVENTS_PER_CALL_MAX
-            && self.bytes + encoded_len(&more.events) <= BYTES_PER_CALL_MAX
     }
 
-    fn add(&mut self, commands: ForwardedCommands) {
-        self.bytes += encoded_len(&commands.events);
-        self.events.extend(commands.events);
-        self.waiting.push((commands.answers, commands.reply));
-    }
-
-    fn send(self, client: &Client) {
-        let mut client = client.clone();
-        tokio::spawn(async move {
-            let request = pb::ApplyEventsRequest {
-                events: self.events,
-                ..Default::default()
-            };
-            let answer = client.apply_events(request).await;
-            let mut applied = answer.map(|answer| answer.into_inner().events.into_iter());
-            for (answers, reply) in self.waiting {
-                let own = match &mut applied {
-                    Ok(applied) => Ok(applied.by_ref().take(answers).collect()),
-                    Err(status) => Err(status.clone()),
-                };
-                // Fails only when the caller has gone away.
-                let _ = reply.send(own);
+    async fn run(&mut self, batch: Vec<ForwardedCommands>) -> Vec<Answer> {
+        let mut events = Vec::new();
+        let mut counts = Vec::with_capacity(batch.len());
+        for commands in batch {
+            events.extend(commands.events);
+            counts.push(commands.answers);
+        }
+        let request = pb::ApplyEventsRequest {
+            events,
+            ..Default::default()
+        };
+        match self.client.apply_events(request).await {
+            Ok(answer) => {
+                let mut applied = answer.into_inner().events.into_iter();
+                let own = |count| Ok(applied.by_ref().take(count).collect());
+                counts.into_iter().map(own).collect()
             }
-        });
+            Err(status) => counts.iter().map(|_| Err(status.clone())).collect(),
+        }
     }
 }
 
@@ -132,9 +125,10 @@ fn encoded_len(events: &[pb::EventRecord]) -> usize {
     events.iter().map(prost::Message::encoded_len).sum()
 }
 
-/// The events that carry a command to the holder of its shard. Claims and plans are never forwarded.
-pub(crate) fn records(ask: &Command, shard: i16) -> Vec<pb::EventRecord> {
-    match ask {
+/// The events that carry a command to the holder of its shard. Claims and plans are never
+/// forwarded.
+pub(crate) fn records(command: &Command, shard: i16) -> Vec<pb::EventRecord> {
+    match command {
         Command::Run(new) => of_run(new, shard),
         Command::Event(event) => vec![of_event(event, shard)],
         Command::Plan(_) | Command::Claim(_) | Command::Enqueued(_) => Vec::new(),

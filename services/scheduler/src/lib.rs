@@ -1,8 +1,9 @@
 //! The scheduler owns runs and tasks.
 //!
-//! Its instances lease the shards of the execution stream, append and fold events, and serve the run API
-//! (schema `scheduler`). [`core`] decides, [`shards`] holds the memory and writes the rows, [`rpc`] serves
-//! the API, [`reads`] answers queries from the rows and the ledger, [`store`] contains the SQL.
+//! Its instances lease the shards of the execution stream, append and fold events, and serve the
+//! run API (schema `scheduler`). [`core`] decides, [`shards`] holds the memory and writes the rows,
+//! [`rpc`] serves the API, [`reads`] answers queries from the rows and the ledger, [`store`]
+//! contains the SQL.
 //!
 //! **Stays absent:** calls to workers, which belong to the dispatcher and the callback service.
 
@@ -28,10 +29,11 @@ use serde::Deserialize;
 use servo_bus::{BusDoorbell, Topic};
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
-use servo_model::Service;
+use servo_model::{Service, Stream};
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
+use servo_service::ShardHolders;
 use servo_service::settings::Paging;
 use servo_store::{DatabaseConfig, LeaseTtl, Store};
 use tokio::sync::{mpsc, watch};
@@ -50,7 +52,7 @@ use crate::reads::Reads;
 use crate::rpc::{Route, Scheduler};
 use crate::run_ids::RunIds;
 use crate::run_lookup::RunLookup;
-use crate::shards::{LaneContext, LeaseKeeper, Shards, UnplannedRun};
+use crate::shards::{LaneContext, LeaseLoop, Shards, UNPLANNED_QUEUED_MAX, UnplannedRun};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,10 +66,11 @@ pub struct Config {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Section {
-    /// The secret from which run ids are derived: at least 32 bytes, the same for all instances, and never
-    /// changed.
+    /// The secret from which run ids are derived: at least 32 bytes, the same for all instances,
+    /// and never changed.
     pub run_id_secret: String,
-    /// The address at which other services reach this instance. Defaults to the address it listens on.
+    /// The address at which other services reach this instance. Defaults to the address it listens
+    /// on.
     pub address: Option<String>,
     /// How long a lease lasts: the shards of an instance that went silent move after this time.
     #[serde(
@@ -95,8 +98,11 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         limits_tx: engine.limits_tx.into(),
         shards: engine.shards.clone(),
     };
-    let planner = tokio::spawn(plan_runs(engine.unplanned, engine.requester));
-    let keeper = LeaseKeeper::new(
+    let planner = mesh.spawn(
+        "plan requester",
+        plan_runs(engine.unplanned, engine.requester),
+    );
+    let keeper = LeaseLoop::new(
         &settings.store,
         engine.shards,
         &Ulid::generate().to_string(),
@@ -156,7 +162,7 @@ struct Engine {
     plan_batcher: PlanBatcher,
     requester: PlanRequester,
     /// Runs of the lanes that need a plan.
-    unplanned: mpsc::UnboundedReceiver<UnplannedRun>,
+    unplanned: mpsc::Receiver<UnplannedRun>,
     limits_tx: watch::Sender<Limits>,
     limits: watch::Receiver<Limits>,
     bus_doorbell: BusDoorbell,
@@ -170,7 +176,7 @@ impl Engine {
         let metrics = Metrics::default();
         metrics.register(&mut mesh.metrics());
         let bus_doorbell = BusDoorbell::start(loops.clone(), Topic::Runs);
-        let (unplanned_tx, unplanned) = mpsc::unbounded_channel();
+        let (unplanned_tx, unplanned) = mpsc::channel(UNPLANNED_QUEUED_MAX);
         let (limits_tx, limits) = watch::channel(Limits::default());
         let context = LaneContext {
             plans: plans.clone(),
@@ -212,8 +218,7 @@ impl Engine {
             run_lookup: RunLookup::start(loops.clone()),
             route: Route::new(
                 self.shards.clone(),
-                mesh.holders(Service::Scheduler),
-                loops.clone(),
+                ShardHolders::new(mesh, loops, Service::Scheduler, Stream::Execution),
                 &settings.address,
             ),
             run_ids: settings.run_ids.clone(),
@@ -230,17 +235,18 @@ async fn serve_loops(
     settings: &Settings,
     scheduler: Scheduler,
     follower: LimitsFollower,
-    keeper: &LeaseKeeper,
+    keeper: &LeaseLoop,
     bus_doorbell: BusDoorbell,
 ) -> Result<(), Fault> {
     let lease_loop = keeper.clone();
+    let renewal = settings.lease_ttl.get() / 3;
     let bus = settings.store.loops().clone();
     let ledger = settings.store.loops().clone();
     mesh.serve(SchedulerServiceServer::new(scheduler))
         .ready_when(settings.store.readiness())
         .with_loop(
             "keep shards",
-            Pace::every(settings.lease_ttl.get() / 3).woken_by(keeper.doorbell()),
+            Pace::every(renewal).retried_within(renewal),
             move || lease_loop.clone().run_once(),
         )
         .with_loop("limits", Pace::every(follow_limits::EVERY), move || {

@@ -1,87 +1,82 @@
 //! Batches calls of the planner: orders that arrive during a call form the next one.
 
+use servo_actor::{BatchHandler, Batcher, Limits};
 use servo_mesh::{Error, Peer, Reason};
 use servo_proto::v1 as pb;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
-use tokio::sync::{mpsc, oneshot};
+use servo_service::errors;
 
 /// How many orders one call contains.
 const ORDERS_PER_CALL_MAX: usize = 256;
-
-type Reply = oneshot::Sender<Result<pb::StoredPlan, Error>>;
+/// Orders that wait; a caller beyond it waits for capacity.
+const ORDERS_QUEUED_MAX: usize = 16_384;
+/// The answer contains the plans, up to a megabyte each.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// The handle of the batching actor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct PlanBatcher {
-    orders: mpsc::UnboundedSender<(pb::PlanOrder, Reply)>,
+    batcher: Batcher<pb::PlanOrder, Planned>,
 }
+
+type Planned = Result<pb::StoredPlan, Error>;
 
 impl PlanBatcher {
     pub(crate) fn start(planner: Peer) -> PlanBatcher {
-        let (orders, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(run(
-            PlannerServiceClient::new(planner).max_decoding_message_size(MESSAGE_BYTES_MAX),
-            inbox,
-        ));
-        PlanBatcher { orders }
+        let limits = Limits::items(ORDERS_PER_CALL_MAX, ORDERS_QUEUED_MAX);
+        let caller = PlannerCaller {
+            client: PlannerServiceClient::new(planner).max_decoding_message_size(MESSAGE_BYTES_MAX),
+        };
+        PlanBatcher {
+            batcher: Batcher::start("plan batcher", limits, caller),
+        }
     }
 
     /// Returns the stored plan, or the reason why there is none.
-    pub(crate) async fn plan(&self, order: pb::PlanOrder) -> Result<pb::StoredPlan, Error> {
-        let (reply, answer) = oneshot::channel();
-        let stopping = || Error::new(Reason::NotReady, "the scheduler is stopping; call again");
-        self.orders.send((order, reply)).map_err(|_| stopping())?;
-        answer.await.map_err(|_| stopping())?
+    pub(crate) async fn plan(&self, order: pb::PlanOrder) -> Planned {
+        self.batcher.call(order).await.map_err(errors::stopped)?
     }
 }
 
-/// The answer contains the plans, up to a megabyte each.
-const MESSAGE_BYTES_MAX: usize = 64 << 20;
-
-async fn run(
+struct PlannerCaller {
     client: PlannerServiceClient<Peer>,
-    mut inbox: mpsc::UnboundedReceiver<(pb::PlanOrder, Reply)>,
-) {
-    while let Some(first) = inbox.recv().await {
-        tokio::task::yield_now().await;
-        let mut batch = vec![first];
-        while batch.len() < ORDERS_PER_CALL_MAX
-            && let Ok(more) = inbox.try_recv()
-        {
-            batch.push(more);
-        }
-        let (orders, replies): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-        let answer = client
-            .clone()
+}
+
+impl BatchHandler for PlannerCaller {
+    type Item = pb::PlanOrder;
+    type Answer = Planned;
+
+    async fn run(&mut self, orders: Vec<pb::PlanOrder>) -> Vec<Planned> {
+        let count = orders.len();
+        match self
+            .client
             .make_plans(pb::MakePlansRequest { orders })
-            .await;
-        match answer {
-            Ok(answer) => answer_each(replies, answer.into_inner().results),
+            .await
+        {
+            Ok(answer) => {
+                let mut results = answer.into_inner().results.into_iter();
+                (0..count).map(|_| planned(results.next())).collect()
+            }
             Err(status) => {
-                for reply in replies {
-                    let message = format!(
-                        "the planner did not answer ({}); try again in a moment",
-                        status.message()
-                    );
-                    let _ = reply.send(Err(Error::new(Reason::NotReady, message)));
-                }
+                let message = format!(
+                    "the planner did not answer ({}); try again in a moment",
+                    status.message()
+                );
+                let failed = || Err(Error::new(Reason::NotReady, message.clone()));
+                (0..count).map(|_| failed()).collect()
             }
         }
     }
 }
 
-fn answer_each(replies: Vec<Reply>, results: Vec<pb::PlanResult>) {
-    let mut results = results.into_iter();
-    for reply in replies {
-        let answer = match results.next().and_then(|result| result.result) {
-            Some(pb::plan_result::Result::Plan(plan)) => Ok(plan),
-            Some(pb::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
-            None => Err(Error::new(
-                Reason::Internal,
-                "the planner returned fewer plans than were ordered",
-            )),
-        };
-        let _ = reply.send(answer);
+fn planned(result: Option<pb::PlanResult>) -> Planned {
+    match result.and_then(|result| result.result) {
+        Some(pb::plan_result::Result::Plan(plan)) => Ok(plan),
+        Some(pb::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
+        None => Err(Error::new(
+            Reason::Internal,
+            "the planner returned fewer plans than were ordered",
+        )),
     }
 }
 

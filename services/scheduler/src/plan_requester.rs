@@ -1,8 +1,8 @@
 //! Requests plans for runs that were appended without one: automation and backfills append only the
 //! request, and a run above a limit is planned when it may start.
 //!
-//! This happens outside the lanes, which keep folding. A planner that does not answer is called again; the
-//! next holder of the shard starts over with every run that still has no plan.
+//! This happens outside the lanes, which keep folding. A planner that does not answer is called
+//! again; the next holder of the shard starts over with every run that still has no plan.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,17 +36,14 @@ pub(crate) struct PlanRequester {
 }
 
 /// Runs until all lanes have stopped.
-pub(crate) async fn plan_runs(
-    mut waiting: mpsc::UnboundedReceiver<UnplannedRun>,
-    requester: PlanRequester,
-) {
+pub(crate) async fn plan_runs(mut waiting: mpsc::Receiver<UnplannedRun>, requester: PlanRequester) {
     let permits = Arc::new(Semaphore::new(CONCURRENT_MAX));
     while let Some(run) = waiting.recv().await {
         let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
         };
         let requester = requester.clone();
-        tokio::spawn(async move {
+        servo_actor::spawn_task("plan request", async move {
             requester.plan(&run).await;
             drop(permit);
         });
@@ -54,8 +51,8 @@ pub(crate) async fn plan_runs(
 }
 
 impl PlanRequester {
-    /// Returns when the run has its plan or the reason for having none, or when another instance holds its
-    /// shard.
+    /// Returns when the run has its plan or the reason for having none, or when another instance
+    /// holds its shard.
     async fn plan(&self, run: &UnplannedRun) {
         loop {
             let Some(result) = self.plan_for(run).await else {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use servo_mesh::{Error, Reason};
+use servo_actor::{BatchHandler, Batcher, Limits};
+use servo_mesh::Error;
 use servo_model::states::RunState;
 use servo_model::{Digest, RunId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
+use servo_service::errors;
 use servo_store::{LoopStore, StoreError};
-use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::store::run_lookup as store;
@@ -16,6 +17,8 @@ pub(crate) use crate::store::run_lookup::RunQuery;
 use crate::wire;
 
 const QUERIES_PER_STATEMENT_MAX: usize = 512;
+/// Queries that wait; a caller beyond it waits for capacity.
+const QUERIES_QUEUED_MAX: usize = 16_384;
 
 /// An existing run, as far as a new request under its key needs it.
 #[derive(Debug)]
@@ -37,32 +40,46 @@ pub(crate) struct RunMatch {
     pub by_request: Option<ExistingRun>,
 }
 
-type Reply = oneshot::Sender<Result<RunMatch, Arc<StoreError>>>;
-
 /// The handle of the lookup actor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct RunLookup {
-    queries: mpsc::UnboundedSender<(RunQuery, Reply)>,
+    batcher: Batcher<RunQuery, Answer>,
 }
+
+type Answer = Result<RunMatch, Arc<StoreError>>;
 
 impl RunLookup {
     pub(crate) fn start(loops: LoopStore) -> RunLookup {
-        let (queries, inbox) = mpsc::unbounded_channel();
-        tokio::spawn(run(loops, inbox));
-        RunLookup { queries }
+        let limits = Limits::items(QUERIES_PER_STATEMENT_MAX, QUERIES_QUEUED_MAX);
+        RunLookup {
+            batcher: Batcher::start("run lookup", limits, Finder { loops }),
+        }
     }
 
     pub(crate) async fn find(&self, query: RunQuery) -> Result<RunMatch, Error> {
-        let (reply, answer) = oneshot::channel();
-        let stopping = || Error::new(Reason::NotReady, "the scheduler is stopping; call again");
-        self.queries.send((query, reply)).map_err(|_| stopping())?;
-        let found = answer.await.map_err(|_| stopping())?;
-        found.map_err(|error| {
-            Error::new(
-                Reason::NotReady,
-                format!("the store does not answer: {error}"),
-            )
-        })
+        let found = self.batcher.call(query).await;
+        found
+            .map_err(errors::stopped)?
+            .map_err(|error| errors::shared(&error))
+    }
+}
+
+struct Finder {
+    loops: LoopStore,
+}
+
+impl BatchHandler for Finder {
+    type Item = RunQuery;
+    type Answer = Answer;
+
+    async fn run(&mut self, queries: Vec<RunQuery>) -> Vec<Answer> {
+        match find_runs(&self.loops, &queries).await {
+            Ok(found) => found.into_iter().map(Ok).collect(),
+            Err(error) => {
+                let error = Arc::new(error);
+                queries.iter().map(|_| Err(error.clone())).collect()
+            }
+        }
     }
 }
 
@@ -86,8 +103,8 @@ pub(crate) async fn find_runs(
     Ok(matches)
 }
 
-/// `None` for a row of another version, which is treated as unknown; the shard's holder refuses a second
-/// run.
+/// `None` for a row of another version, which is treated as unknown; the shard's holder refuses a
+/// second run.
 fn existing_run(row: store::FoundRun) -> Option<ExistingRun> {
     let Ok((Body::RunRequested(requested), _)) = wire::body_of(&row.request) else {
         return None;
@@ -104,29 +121,4 @@ fn existing_run(row: store::FoundRun) -> Option<ExistingRun> {
             .map(Digest::from_bytes),
         deployment_id: row.deployment_id.unwrap_or_default(),
     })
-}
-
-async fn run(loops: LoopStore, mut inbox: mpsc::UnboundedReceiver<(RunQuery, Reply)>) {
-    while let Some(first) = inbox.recv().await {
-        tokio::task::yield_now().await;
-        let mut batch = vec![first];
-        while batch.len() < QUERIES_PER_STATEMENT_MAX
-            && let Ok(more) = inbox.try_recv()
-        {
-            batch.push(more);
-        }
-        let (queries, replies): (Vec<RunQuery>, Vec<Reply>) = batch.into_iter().unzip();
-        match find_runs(&loops, &queries).await {
-            Ok(found) => replies
-                .into_iter()
-                .zip(found)
-                .for_each(|(reply, found)| drop(reply.send(Ok(found)))),
-            Err(error) => {
-                let error = Arc::new(error);
-                replies
-                    .into_iter()
-                    .for_each(|reply| drop(reply.send(Err(error.clone()))));
-            }
-        }
-    }
 }

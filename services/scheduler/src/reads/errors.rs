@@ -1,20 +1,7 @@
 //! Mapping of store errors and missing rows to the errors that callers get.
 
 use servo_mesh::{Error, Reason};
-use servo_store::StoreError;
-
-pub(crate) fn store(error: StoreError) -> Error {
-    match error {
-        error if error.is_transient() => Error::new(Reason::NotReady, error.to_string()),
-        other => {
-            tracing::error!(error = %other, "the store refused a statement");
-            Error::new(
-                Reason::Internal,
-                "the store refused the statement; the log of the scheduler contains the reason",
-            )
-        }
-    }
-}
+pub(crate) use servo_service::errors::store;
 
 pub(crate) fn run_not_found(run_id: &str) -> Error {
     Error::new(Reason::RunNotFound, format!("run {run_id} does not exist")).with("run_id", run_id)

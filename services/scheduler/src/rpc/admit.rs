@@ -13,8 +13,9 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as DispatcherMessage;
 use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use servo_proto::v1::event::Body;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
 use super::Scheduler;
@@ -25,23 +26,32 @@ use crate::shards::{
 use crate::wire;
 
 const CLAIMS_MAX: usize = 256;
+/// Batches of one dispatcher that are judged at a time.
+const BATCHES_IN_FLIGHT_MAX: usize = 256;
+/// Messages that wait for a dispatcher to read them. One that falls further behind is disconnected
+/// by the lane, see `DispatcherStreams::send_to`; it connects again and begins with snapshots.
+const MESSAGES_QUEUED_MAX: usize = 16_384;
 
 pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<pb::AdmitResponse, Status>> + Send>>;
 
 pub(super) fn admit(scheduler: Scheduler, requests: Streaming<pb::AdmitRequest>) -> Answers {
-    let (outbox, messages) = mpsc::unbounded_channel();
-    tokio::spawn(read_stream(scheduler, requests, outbox));
-    Box::pin(UnboundedReceiverStream::new(messages).map(Ok))
+    let (outbox, messages) = mpsc::channel(MESSAGES_QUEUED_MAX);
+    servo_actor::spawn_task("admit", read_stream(scheduler, requests, outbox));
+    Box::pin(ReceiverStream::new(messages).map(Ok))
 }
 
 async fn read_stream(
     scheduler: Scheduler,
     mut requests: Streaming<pb::AdmitRequest>,
-    outbox: mpsc::UnboundedSender<pb::AdmitResponse>,
+    outbox: mpsc::Sender<pb::AdmitResponse>,
 ) {
     static NEXT_STREAM_ID: AtomicU64 = AtomicU64::new(1);
+    let batches = Arc::new(Semaphore::new(BATCHES_IN_FLIGHT_MAX));
     let stream: DispatcherStreamId = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
-    while let Ok(Some(pb::AdmitRequest { message })) = requests.message().await {
+    let stop = CancellationToken::new();
+    while let Some(Ok(Some(pb::AdmitRequest { message }))) =
+        stop.run_until_cancelled(requests.message()).await
+    {
         match message {
             Some(DispatcherMessage::Open(open)) => {
                 let leases = open.leases.iter().filter_map(|lease| {
@@ -51,33 +61,46 @@ async fn read_stream(
                     id: stream,
                     leases: leases.collect::<BTreeMap<_, _>>(),
                     outbox: outbox.clone(),
+                    stop: stop.clone(),
                 };
-                if scheduler.shards.open_stream(&stream).is_err() {
+                if scheduler.shards.open_stream(&stream).await.is_err() {
                     break;
                 }
             }
-            Some(DispatcherMessage::Claims(batch)) => {
-                // In its own task, so that the next batch need not wait for this flush.
+            Some(message) => {
+                // In its own task, so that the next batch need not wait for this flush. Beyond the
+                // limit nothing more is read until a batch is done.
+                let Ok(permit) = batches.clone().acquire_owned().await else {
+                    break;
+                };
                 let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
-                tokio::spawn(async move {
-                    let results = claim(&scheduler, stream, batch).await;
-                    let _ = outbox.send(pb::AdmitResponse {
-                        message: Some(SchedulerMessage::Results(results)),
-                    });
+                servo_actor::spawn_task("dispatcher batch", async move {
+                    handle_batch(&scheduler, stream, message, &outbox).await;
+                    drop(permit);
                 });
-            }
-            Some(DispatcherMessage::Enqueued(batch)) => {
-                let scheduler = scheduler.clone();
-                tokio::spawn(async move { enqueued(&scheduler, stream, batch).await });
-            }
-            Some(DispatcherMessage::Returned(batch)) => {
-                let scheduler = scheduler.clone();
-                tokio::spawn(async move { returned(&scheduler, batch).await });
             }
             None => {}
         }
     }
-    scheduler.shards.close_stream(stream);
+    scheduler.shards.close_stream(stream).await;
+}
+
+async fn handle_batch(
+    scheduler: &Scheduler,
+    stream: DispatcherStreamId,
+    message: DispatcherMessage,
+    outbox: &mpsc::Sender<pb::AdmitResponse>,
+) {
+    match message {
+        DispatcherMessage::Claims(batch) => {
+            let results = claim(scheduler, stream, batch).await;
+            let message = Some(SchedulerMessage::Results(results));
+            let _ = outbox.send(pb::AdmitResponse { message }).await;
+        }
+        DispatcherMessage::Enqueued(batch) => enqueued(scheduler, stream, batch).await,
+        DispatcherMessage::Returned(batch) => returned(scheduler, batch).await,
+        DispatcherMessage::Open(_) => {}
+    }
 }
 
 /// Submits each claim to the shard of its run and answers when all of them are judged.
@@ -130,8 +153,8 @@ async fn claim(
     }
 }
 
-/// Records which attempts the push queue accepted. There is no answer: an attempt whose report is lost
-/// appears in the next snapshot as not accepted.
+/// Records which attempts the push queue accepted. There is no answer: an attempt whose report is
+/// lost appears in the next snapshot as not accepted.
 async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::EnqueuedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
@@ -163,8 +186,9 @@ async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::
     }
 }
 
-/// Records attempts that a worker returned before it began them, and attempts for which no envelope can be
-/// made. There is no answer: an attempt whose report is lost expires when no worker starts it.
+/// Records attempts that a worker returned before it began them, and attempts for which no envelope
+/// can be made. There is no answer: an attempt whose report is lost expires when no worker starts
+/// it.
 async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
     let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {

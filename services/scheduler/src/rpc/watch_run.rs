@@ -1,8 +1,8 @@
 //! WatchRun: folds a run's events as they are recorded and sends what they change.
 //!
-//! The watcher folds the events itself, so it needs no task rows and can begin at any position. It looks
-//! for new events when this instance or the holder of the run's shard reports a change, and periodically
-//! in case a report was lost.
+//! The watcher folds the events itself, so it needs no task rows and can begin at any position. It
+//! looks for new events when this instance or the holder of the run's shard reports a change, and
+//! periodically in case a report was lost.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -32,8 +32,8 @@ pub(super) type Watched = Pin<Box<dyn Stream<Item = Result<pb::WatchRunResponse,
 
 /// How many tasks, and how many events, a message contains.
 const ENTRIES_PER_MESSAGE_MAX: usize = 256;
-/// How many messages are queued for a slow reader. Later changes are combined, and states in between are
-/// left out.
+/// How many messages are queued for a slow reader. Later changes are combined, and states in
+/// between are left out.
 const QUEUED_MESSAGES_MAX: usize = 4;
 /// Changes within this time are sent together.
 const BATCH_TIME: Duration = Duration::from_millis(50);
@@ -53,7 +53,7 @@ pub(super) async fn watch_run(
         watch_remote(scheduler.route.clone(), run_id),
     ];
     let (outbox, messages) = mpsc::channel(QUEUED_MESSAGES_MAX);
-    tokio::spawn(async move {
+    servo_actor::spawn_task("run watcher", async move {
         if let Err(error) = watcher.run(changes, &outbox).await {
             let _ = outbox.send(Err(error.into())).await;
         }
@@ -66,8 +66,8 @@ struct Watcher {
     request: pb::WatchRunRequest,
     record: RunRecord,
     replay: Replay,
-    /// The position in the shard, and the start of Postgres: after a crash other events may get the same
-    /// positions.
+    /// The position in the shard, and the start of Postgres: after a crash other events may get the
+    /// same positions.
     position: i64,
     started_at: Timestamp,
     /// The position up to which the caller knows the events.
@@ -76,7 +76,7 @@ struct Watcher {
     token: String,
 }
 
-/// What changed since the last look.
+/// The changes since the last look.
 #[derive(Default)]
 struct WatchUpdate {
     run: bool,
@@ -225,7 +225,8 @@ impl Watcher {
         Ok(update)
     }
 
-    /// Splits an update into messages. Only the last one contains the run and a token after all of them.
+    /// Splits an update into messages. Only the last one contains the run and a token after all of
+    /// them.
     fn messages(&mut self, update: WatchUpdate) -> Vec<pb::WatchRunResponse> {
         let now = self.token_now();
         let before = std::mem::replace(&mut self.token, now);

@@ -2,10 +2,10 @@
 //!
 //! A dispatcher opens a stream per scheduler and announces the admission shards it holds, each with
 //! the epoch of its lease. It first receives a snapshot of every shard of runs: the ready tasks and
-//! live attempts of its tenants. Afterwards each flush sends one update per shard with what changed.
-//! Of several streams for one admission shard only the newest counts: it alone receives messages,
-//! and only its claims under the newest epoch are folded. A claim from an older stream is refused,
-//! because its successor's snapshot could not contain it.
+//! live attempts of its tenants. Afterwards each flush sends one update per shard with what
+//! changed. Of several streams for one admission shard only the newest counts: it alone receives
+//! messages, and only its claims under the newest epoch are folded. A claim from an older stream is
+//! refused, because its successor's snapshot could not contain it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,13 +16,15 @@ use servo_model::{TaskRef, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::lane::Lane;
 use super::message_parts::{ENTRIES_PER_MESSAGE_MAX, Parts};
 use crate::core::{Changes, Run, TaskRow, Time};
 use crate::wire;
 
-/// How many announced plans are remembered. Beyond that all are forgotten and announced again when used.
+/// How many announced plans are remembered. Beyond that all are forgotten and announced again when
+/// used.
 const ANNOUNCED_PLANS_MAX: usize = 4_096;
 
 /// Identifies a dispatcher's stream within this process.
@@ -34,9 +36,9 @@ pub(crate) struct DispatcherStream {
     pub id: DispatcherStreamId,
     /// The epoch under which it holds each admission shard.
     pub leases: BTreeMap<i16, u64>,
-    /// Unbounded, but limited by the number of ready tasks: a dispatcher that stops reading loses its
-    /// connection and with it this queue.
-    pub outbox: mpsc::UnboundedSender<pb::AdmitResponse>,
+    pub outbox: mpsc::Sender<pb::AdmitResponse>,
+    /// Ends the stream.
+    pub stop: CancellationToken,
 }
 
 /// The dispatcher streams of a lane.
@@ -94,8 +96,8 @@ impl DispatcherStreams {
         self.open.retain(|open| open.id != stream);
     }
 
-    /// Announces the plan of a run that is about to be stored, so that the dispatcher can read it in the
-    /// meantime.
+    /// Announces the plan of a run that is about to be stored, so that the dispatcher can read it
+    /// in the meantime.
     pub(super) fn announce_plan(&mut self, run: &Run) {
         let Some((stream, plan)) = self
             .holder_for(&run.header.tenant)
@@ -206,12 +208,19 @@ impl DispatcherStreams {
         holders.max_by_key(|stream| (stream.leases[&admission_shard], stream.id))
     }
 
-    /// Ignores a closed stream; the RPC handler that reads it removes it.
+    /// Sends without waiting, because a lane does not wait for a dispatcher. A stream whose queue
+    /// is full is stopped: the dispatcher opens a new one, which begins with snapshots. A stream
+    /// that has ended is removed by the RPC handler that reads it.
     fn send_to(&self, stream: DispatcherStreamId, message: SchedulerMessage) {
-        if let Some(open) = self.open.iter().find(|open| open.id == stream) {
-            let _ = open.outbox.send(pb::AdmitResponse {
-                message: Some(message),
-            });
+        let Some(open) = self.open.iter().find(|open| open.id == stream) else {
+            return;
+        };
+        let response = pb::AdmitResponse {
+            message: Some(message),
+        };
+        if let Err(mpsc::error::TrySendError::Full(_)) = open.outbox.try_send(response) {
+            tracing::warn!(stream, "a dispatcher does not read its stream; stopping it");
+            open.stop.cancel();
         }
     }
 }

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::FutureExt;
+use servo_actor::PanicBudget;
 use servo_bus::BusDoorbell;
 use servo_model::RunId;
 use servo_store::{LedgerReader, LoopStore, Store};
@@ -28,13 +29,13 @@ use crate::plans::Plans;
 
 /// How soon the timers read the database's time again after a failed flush discarded it.
 const CLOCK_RETRY: Duration = Duration::from_millis(100);
-/// Under load, the time from the start of one flush to the start of the next. A flush that takes longer
-/// is followed at once.
+/// Under load, the time from the start of one flush to the start of the next. A flush that takes
+/// longer is followed at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 /// How many commands one flush contains.
 const COMMANDS_PER_FLUSH_MAX: usize = 1_024;
-/// How many tasks of new plans complete a flush, because all of them are rows of one statement, which
-/// has a timeout of seconds.
+/// How many tasks of new plans complete a flush, because all of them are rows of one statement,
+/// which has a timeout of seconds.
 const PLANNED_TASKS_PER_FLUSH: usize = 50_000;
 
 #[derive(Debug)]
@@ -77,8 +78,8 @@ pub(super) struct Lane {
     pub(super) clock: Option<DatabaseClock>,
     pub(super) unreadable: Unreadable,
     pub(super) run_watchers: RunWatchers,
-    /// Sends runs without a plan to the [`PlanRequester`](crate::plan_requester::PlanRequester).
-    pub(super) unplanned: mpsc::UnboundedSender<UnplannedRun>,
+    /// Sends runs without a plan to the plan requester.
+    pub(super) unplanned: mpsc::Sender<UnplannedRun>,
     pub(super) metrics: Metrics,
     pub(super) bus_doorbell: Option<BusDoorbell>,
     pub(super) limits: watch::Receiver<Limits>,
@@ -130,9 +131,10 @@ impl Lane {
         }
     }
 
-    /// Runs until the last handle is dropped. After a panic the lane keeps only its dispatcher streams;
-    /// each shard is loaded again when the lease keeper renews its lease.
-    pub(super) async fn run(mut self, mut inbox: mpsc::UnboundedReceiver<Message>) {
+    /// Runs until the last handle is dropped. After a panic the lane keeps only its dispatcher
+    /// streams; each shard is loaded again when the lease keeper renews its lease.
+    pub(super) async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+        let mut panics = PanicBudget::new("lane");
         while AssertUnwindSafe(self.serve(&mut inbox))
             .catch_unwind()
             .await
@@ -140,11 +142,12 @@ impl Lane {
         {
             tracing::error!("a lane panicked; reloading its shards");
             self.metrics.lane_panics.inc();
+            panics.spend();
             self.drop_everything();
         }
     }
 
-    async fn serve(&mut self, inbox: &mut mpsc::UnboundedReceiver<Message>) {
+    async fn serve(&mut self, inbox: &mut mpsc::Receiver<Message>) {
         loop {
             let due = self.next_due();
             tokio::select! {
@@ -157,11 +160,7 @@ impl Lane {
         }
     }
 
-    pub(super) async fn handle(
-        &mut self,
-        message: Message,
-        inbox: &mut mpsc::UnboundedReceiver<Message>,
-    ) {
+    pub(super) async fn handle(&mut self, message: Message, inbox: &mut mpsc::Receiver<Message>) {
         // Yields once without a delay, so that callers who were just answered can join this flush.
         tokio::task::yield_now().await;
         let mut submissions = Vec::new();
@@ -192,12 +191,12 @@ impl Lane {
         self.flush(submissions).await;
     }
 
-    /// Returns the next queued message. Under load, waits up to [`FLUSH_INTERVAL`] for one, because a
-    /// larger batch costs Postgres almost the same as a single event (ADR 14).
+    /// Returns the next queued message. Under load, waits up to [`FLUSH_INTERVAL`] for one, because
+    /// a larger batch costs Postgres almost the same as a single event (ADR 14).
     async fn next_or_wait(
         &self,
         can_wait: bool,
-        inbox: &mut mpsc::UnboundedReceiver<Message>,
+        inbox: &mut mpsc::Receiver<Message>,
     ) -> Option<Message> {
         let last_flush = self
             .last_flush

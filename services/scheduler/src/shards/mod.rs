@@ -1,27 +1,27 @@
 //! The shards that this instance holds: their memory, and the flushes that store their events.
 //!
-//! A [`Lane`](lane::Lane) is a task that owns the memory of some shards and writes one flush at a time.
-//! Callers reach it through [`Shards::submit`] with a [`Submission`]: the [`Command`]s of one caller for
-//! one shard. While a flush is in progress, the next submissions gather in the lane's inbox and form the
-//! next flush. A command passes through these steps:
+//! A [`Lane`](lane::Lane) is a task that owns the memory of some shards and writes one flush at a
+//! time. Callers reach it through [`Shards::submit`] with a [`Submission`]: the [`Command`]s of one
+//! caller for one shard. While a flush is in progress, the next submissions gather in the lane's
+//! inbox and form the next flush. A command passes through these steps:
 //!
-//! 1. **load**: runs that are not in memory are restored from their rows ([`load`]); lookups that the fold
-//!    needs are made for all commands at once (promoted versions, quarantined materializations, counts of
-//!    runs under the lock of a tenant's limits).
-//! 2. **fold**: the pure [`core`](crate::core) applies the event to the run in memory and returns a verdict
-//!    and the changes. An event that changes nothing is not appended.
-//! 3. **store**: one statement appends the events, moves the watermarks and writes the changed rows,
-//!    guarded by the fence on the shards' leases ([`flush`], ADR 12).
-//! 4. **publish**: dispatchers receive updates ([`admission`]), watchers are notified, timers are armed,
-//!    and ended runs are evicted. Then the callers get their answers.
+//! 1. **load**: runs that are not in memory are restored from their rows ([`load`]); lookups that
+//!    the fold needs are made for all commands at once (promoted versions, quarantined
+//!    materializations, counts of runs under the lock of a tenant's limits).
+//! 2. **fold**: the pure [`core`](crate::core) applies the event to the run in memory and returns a
+//!    verdict and the changes. An event that changes nothing is not appended.
+//! 3. **store**: one statement appends the events, moves the watermarks and writes the changed
+//!    rows, guarded by the fence on the shards' leases ([`flush`], ADR 12).
+//! 4. **publish**: dispatchers receive updates ([`admission`]), watchers are notified, timers are
+//!    armed, and ended runs are evicted. Then the callers get their answers.
 //!
-//! Memory is a cache of the rows: when a flush fails, the runs it touched are evicted or their shard is
-//! loaded again ([`recover`]). Events that other services appended are folded before the lane's own
-//! ([`catch_up`]), because the fence refuses a flush of a shard with unfolded events.
+//! Memory is a cache of the rows: when a flush fails, the runs it touched are evicted or their
+//! shard is loaded again ([`recover`]). Events that other services appended are folded before the
+//! lane's own ([`catch_up`]), because the fence refuses a flush of a shard with unfolded events.
 //!
-//! There are two lanes, so that one flush computes while the other waits for the disk. Neighbouring shards
-//! share a lane and an instance holds neighbouring shards, so two instances use two lanes in total and
-//! flush as much at once as a single instance would.
+//! There are two lanes, so that one flush computes while the other waits for the disk. Neighbouring
+//! shards share a lane and an instance holds neighbouring shards, so two instances use two lanes in
+//! total and flush as much at once as a single instance would.
 
 mod admission;
 mod catch_up;
@@ -64,7 +64,7 @@ pub(crate) use command::{
     Applied, Claim, Command, CommandOutcome, Enqueued, NewPlan, NewRun, PlanFailure, PlanOutcome,
     RequestedPlan, RunEvent, Submission, SubmitError, UnplannedRun, event_id,
 };
-pub(crate) use lease_keeper::LeaseKeeper;
+pub(crate) use lease_keeper::LeaseLoop;
 pub(crate) use load::restore;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
 
@@ -75,6 +75,12 @@ use run_watchers::RunWatchers;
 use crate::core::Limits;
 use crate::metrics::Metrics;
 use crate::plans::Plans;
+
+/// Messages that wait for a lane. Callers beyond it wait; messages that are repeated anyway are
+/// dropped, see [`Shards::try_send`].
+const INBOX_MAX: usize = 16_384;
+/// Runs that wait for the plan requester. The lane keeps those beyond it and offers them again.
+pub(crate) const UNPLANNED_QUEUED_MAX: usize = 16_384;
 
 /// One flush computes while the other waits for the disk.
 const LANES: usize = 2;
@@ -87,15 +93,15 @@ fn lane_of(shard: i16) -> usize {
 /// The handle of the lanes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Shards {
-    lanes: Arc<[mpsc::UnboundedSender<Message>]>,
+    lanes: Arc<[mpsc::Sender<Message>]>,
     unreadable: Unreadable,
     renewals: Renewals,
     run_watchers: RunWatchers,
     metrics: Metrics,
 }
 
-/// Shards that contain an event which this version does not know. They are released for a newer version
-/// and not acquired again, because skipping the event would lose it.
+/// Shards that contain an event which this version does not know. They are released for a newer
+/// version and not acquired again, because skipping the event would lose it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unreadable(Arc<Mutex<BTreeSet<i16>>>);
 
@@ -115,12 +121,12 @@ impl Unreadable {
     }
 }
 
-/// What the lanes need from the rest of the instance.
+/// The dependencies of the lanes on the rest of the instance.
 #[derive(Debug, Clone)]
 pub(crate) struct LaneContext {
     pub(crate) plans: Plans,
     /// Sends runs without a plan to the plan requester.
-    pub(crate) unplanned: mpsc::UnboundedSender<UnplannedRun>,
+    pub(crate) unplanned: mpsc::Sender<UnplannedRun>,
     pub(crate) metrics: Metrics,
     /// The consumers of the bus; `None` during a rebuild, which publishes nothing again.
     pub(crate) bus_doorbell: Option<BusDoorbell>,
@@ -133,9 +139,9 @@ impl Shards {
     pub(crate) fn start(store: &Store, context: LaneContext) -> Shards {
         let shared = Shared::default();
         let lane = |_| {
-            let (inbox, messages) = mpsc::unbounded_channel();
+            let (inbox, messages) = mpsc::channel(INBOX_MAX);
             let lane = Lane::new(store.clone(), context.clone(), shared.clone());
-            tokio::spawn(lane.run(messages));
+            servo_actor::spawn("lane", lane.run(messages));
             inbox
         };
         let lanes: Arc<[_]> = (0..LANES).map(lane).collect();
@@ -166,53 +172,59 @@ impl Shards {
         self.run_watchers.subscribe(run)
     }
 
-    /// Folds and stores the commands, all of which belong to `shard`, and returns their outcomes in order.
+    /// Folds and stores the commands, all of which belong to `shard`, and returns their outcomes in
+    /// order.
     pub(crate) async fn submit(
         &self,
         shard: i16,
         commands: Vec<Command>,
     ) -> Result<Vec<Applied>, SubmitError> {
         let (reply, answer) = oneshot::channel();
-        self.send(
+        let submission = Submission {
             shard,
-            Message::Submission(Submission {
-                shard,
-                commands,
-                reply,
-            }),
-        )?;
+            commands,
+            reply,
+        };
+        let lane = self.lane(shard).ok_or(SubmitError::NotHeld)?;
+        let sent = lane.send(Message::Submission(submission)).await;
+        sent.map_err(|_| SubmitError::Stopped)?;
         answer.await.map_err(|_| SubmitError::Stopped)?
     }
 
     /// Opens or replaces a dispatcher's stream on every lane.
-    pub(crate) fn open_stream(&self, stream: &DispatcherStream) -> Result<(), SubmitError> {
-        let open =
-            |lane: &mpsc::UnboundedSender<Message>| lane.send(Message::OpenStream(stream.clone()));
-        self.lanes
-            .iter()
-            .try_for_each(open)
-            .map_err(|_| SubmitError::Stopped)
+    pub(crate) async fn open_stream(&self, stream: &DispatcherStream) -> Result<(), SubmitError> {
+        for lane in self.lanes.iter() {
+            let sent = lane.send(Message::OpenStream(stream.clone())).await;
+            sent.map_err(|_| SubmitError::Stopped)?;
+        }
+        Ok(())
     }
 
-    /// Checks whether waiting runs may start, after limits have changed.
+    /// Checks whether waiting runs may start, after limits have changed. A lane with a full inbox
+    /// checks again soon without it.
     pub(crate) fn recheck_capacity(&self) {
         for lane in self.lanes.iter() {
-            let _ = lane.send(Message::CapacityChanged);
+            let _ = lane.try_send(Message::CapacityChanged);
         }
     }
 
-    pub(crate) fn close_stream(&self, stream: DispatcherStreamId) {
+    pub(crate) async fn close_stream(&self, stream: DispatcherStreamId) {
         for lane in self.lanes.iter() {
-            let _ = lane.send(Message::CloseStream(stream));
+            let _ = lane.send(Message::CloseStream(stream)).await;
         }
     }
 
-    fn send(&self, shard: i16, message: Message) -> Result<(), SubmitError> {
-        if !(0..Stream::Execution.shards()).contains(&shard) {
-            return Err(SubmitError::NotHeld);
+    fn lane(&self, shard: i16) -> Option<&mpsc::Sender<Message>> {
+        let exists = (0..Stream::Execution.shards()).contains(&shard);
+        exists.then(|| &self.lanes[lane_of(shard)])
+    }
+
+    /// Sends a message about a lease without waiting, because the lease keeper must not wait for a
+    /// lane. A lost one is repaired: the next renewal loads a shard that the lane does not have,
+    /// and the fence stops a lane that does not know that its lease is gone.
+    fn try_send(&self, shard: i16, message: Message) {
+        if let Some(lane) = self.lane(shard) {
+            let _ = lane.try_send(message);
         }
-        self.lanes[lane_of(shard)]
-            .send(message)
-            .map_err(|_| SubmitError::Stopped)
     }
 }

@@ -1,8 +1,8 @@
-//! Rebuilding the projections: the rows of every shard are deleted and its events are folded again by the
-//! code of the lanes. No scheduler may hold a shard during a rebuild.
+//! Rebuilding the projections: the rows of every shard are deleted and its events are folded again
+//! by the code of the lanes. No scheduler may hold a shard during a rebuild.
 //!
-//! Runs whose events were archived and dropped keep their rows. Partition rows are merges over all runs:
-//! they are deleted only while the ledger is complete, and merged into otherwise.
+//! Runs whose events were archived and dropped keep their rows. Partition rows are merges over all
+//! runs: they are deleted only while the ledger is complete, and merged into otherwise.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -57,7 +57,8 @@ pub enum RebuildError {
     Store(#[from] StoreError),
 }
 
-/// Rebuilds all tables of the scheduler and reports which of them changed. `done` is called for each shard.
+/// Rebuilds all tables of the scheduler and reports which of them changed. `done` is called for
+/// each shard.
 pub async fn rebuild(
     database: &Store,
     mut done: impl FnMut(i16),
@@ -93,7 +94,7 @@ async fn rebuild_held(
     let loops = database.loops();
     let before = digests(loops).await?;
     // Not read: runs without a plan are planned by the next holder of their shard.
-    let (unplanned, _) = tokio::sync::mpsc::unbounded_channel();
+    let (unplanned, _) = tokio::sync::mpsc::channel(1);
     let (_, limits) = tokio::sync::watch::channel(Limits::none());
     let (plans, metrics) = (Plans::default(), Metrics::default());
     let context = LaneContext {
@@ -133,8 +134,8 @@ async fn rebuild_held(
     Ok(TABLES.map(compare).to_vec())
 }
 
-/// Rewinds each shard to its first event and deletes the rows that were folded from there on. Returns
-/// whether the ledger is complete.
+/// Rewinds each shard to its first event and deletes the rows that were folded from there on.
+/// Returns whether the ledger is complete.
 async fn empty_all(loops: &LoopStore, held: &[Lease]) -> Result<bool, StoreError> {
     let mut beginnings = Vec::with_capacity(held.len());
     for lease in held {
@@ -159,7 +160,7 @@ async fn delete_runs(loops: &LoopStore, shard: i16, mut first: i64) -> Result<()
 }
 
 fn keep_alive(leases: Leases, held: Vec<Lease>) -> tokio::task::JoinHandle<()> {
-    tokio::spawn(async move {
+    servo_actor::spawn("rebuild leases", async move {
         loop {
             tokio::time::sleep(LEASE / 3).await;
             if let Err(error) = leases.renew(held.clone()).await {

@@ -26,10 +26,12 @@ pub(super) struct RunCapacity {
 
 impl RunCapacity {
     /// Notifies and listens for these lanes, as long as they live.
-    pub(super) fn start(&self, store: &Store, lanes: &[mpsc::UnboundedSender<Message>]) {
-        let lanes = lanes.iter().map(mpsc::UnboundedSender::downgrade).collect();
-        tokio::spawn(notify(self.released.clone(), store.loops().clone()));
-        tokio::spawn(listen(self.awaited.clone(), store.clone(), lanes));
+    pub(super) fn start(&self, store: &Store, lanes: &[mpsc::Sender<Message>]) {
+        let lanes = lanes.iter().map(mpsc::Sender::downgrade).collect();
+        let notify = notify(self.released.clone(), store.loops().clone());
+        servo_actor::spawn("capacity doorbell", notify);
+        let listen = listen(self.awaited.clone(), store.clone(), lanes);
+        servo_actor::spawn("capacity listener", listen);
     }
 
     /// Reports that a run of a tenant with a limit has ended.
@@ -53,11 +55,7 @@ async fn notify(released: Arc<Notify>, loops: LoopStore) {
     }
 }
 
-async fn listen(
-    awaited: Arc<Notify>,
-    store: Store,
-    lanes: Vec<mpsc::WeakUnboundedSender<Message>>,
-) {
+async fn listen(awaited: Arc<Notify>, store: Store, lanes: Vec<mpsc::WeakSender<Message>>) {
     loop {
         awaited.notified().await;
         let mut listener = store.listen(CAPACITY_CHANNEL).await.ok();
@@ -96,11 +94,14 @@ async fn wait_for_notification(listener: &mut Option<Listener>) -> Result<(), St
     }
 }
 
-/// Returns whether a lane is still alive.
-fn send_to(lanes: &[mpsc::WeakUnboundedSender<Message>]) -> bool {
-    let alive = lanes.iter().filter_map(mpsc::WeakUnboundedSender::upgrade);
+/// Returns whether a lane is still alive. A lane with a full inbox looks again periodically.
+fn send_to(lanes: &[mpsc::WeakSender<Message>]) -> bool {
+    let alive = lanes.iter().filter_map(mpsc::WeakSender::upgrade);
     alive
-        .filter(|lane| lane.send(Message::CapacityChanged).is_ok())
+        .filter(|lane| {
+            let sent = lane.try_send(Message::CapacityChanged);
+            !matches!(sent, Err(mpsc::error::TrySendError::Closed(_)))
+        })
         .count()
         > 0
 }

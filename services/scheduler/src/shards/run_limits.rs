@@ -1,14 +1,15 @@
 //! Limits on concurrent, queued and daily runs (ADR 11).
 //!
-//! A run starts with its PlanCreated. For a tenant with a limit the event is appended in a transaction
-//! that first takes the tenant's lock and counts its runs, so that two instances never use the same
-//! free capacity. A run above the limit keeps its request and waits without a plan.
+//! A run starts with its PlanCreated. For a tenant with a limit the event is appended in a
+//! transaction that first takes the tenant's lock and counts its runs, so that two instances never
+//! use the same free capacity. A run above the limit keeps its request and waits without a plan.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use servo_model::{RunId, TenantId};
 use servo_store::{LoopTx, StoreError};
+use tokio::sync::mpsc;
 
 use super::command::{Command, Submission, UnplannedRun};
 use super::flush::PendingFlush;
@@ -70,11 +71,12 @@ impl WaitingRuns {
     }
 }
 
-/// What the tenants of a flush use, and the transaction whose lock keeps the counts valid.
+/// The usage of the tenants of a flush, and the transaction whose lock keeps the counts valid.
 pub(super) struct CountedRuns {
     pub(super) tx: LoopTx,
     pub(super) in_use: HashMap<TenantId, InUse>,
-    /// The database's time of the count, which is after the end of every run that it counted as ended.
+    /// The database's time of the count, which is after the end of every run that it counted as
+    /// ended.
     pub(super) at: Time,
 }
 
@@ -148,8 +150,7 @@ impl Lane {
             return self.run_capacity.awaited();
         }
         self.waiting.starting.insert(run.run_id);
-        // Fails only while the process stops; the next holder finds the run.
-        let _ = self.unplanned.send(run);
+        self.request_plan(run);
     }
 
     /// Reports that a run of the tenant has ended.
@@ -185,8 +186,18 @@ impl Lane {
         for (tenant, _) in free {
             runs.extend(self.waiting.take_startable(tenant, None));
         }
-        runs.into_iter()
-            .for_each(|run| drop(self.unplanned.send(run)));
+        for run in runs {
+            self.request_plan(run);
+        }
+    }
+
+    /// Hands the run to the plan requester. While its queue is full the run stays in the waiting
+    /// set, from which it is taken again.
+    fn request_plan(&mut self, run: UnplannedRun) {
+        if let Err(mpsc::error::TrySendError::Full(run)) = self.unplanned.try_send(run) {
+            self.waiting.starting.remove(&run.run_id);
+            self.run_capacity.awaited();
+        }
     }
 
     async fn startable_runs(

@@ -1,11 +1,10 @@
-//! The scheduler's SQL: one function per statement, with the statement in the `.sql` file beside it.
+//! The scheduler's SQL: one function per statement, with the statement in a `.sql` file.
 
 pub(crate) mod checks;
 pub(crate) mod conflicts;
 pub(crate) mod events;
 pub(crate) mod fold;
 pub(crate) mod heartbeats;
-pub(crate) mod instances;
 pub(crate) mod limits;
 pub(crate) mod materializations;
 pub(crate) mod partitions;

@@ -15,11 +15,11 @@ const LISTEN_FOR: Duration = Duration::from_secs(10);
 /// The delay before it looks for a holder again. Until then the watcher looks periodically.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 
-/// Subscribes to the changes of a run that another instance folds. That instance sends only what it folds
-/// itself, so a notification makes at most one hop.
+/// Subscribes to the changes of a run that another instance folds. That instance sends only what it
+/// folds itself, so a notification makes at most one hop.
 pub(crate) fn watch_remote(route: Route, run: RunId) -> watch::Receiver<()> {
     let (changes, receiver) = watch::channel(());
-    tokio::spawn(async move {
+    servo_actor::spawn_task("remote watch", async move {
         tokio::select! {
             () = listen(&route, run, &changes) => {}
             () = changes.closed() => {}

@@ -1,16 +1,16 @@
 //! Routing commands to the holder of their shard: a lane of this instance, or another instance.
 //!
-//! Every instance accepts every call. Commands for a shard that another instance holds are forwarded to it
-//! once (see [`forward`](crate::forward)); until a holder answers, the call is retried here.
+//! Every instance accepts every call. Commands for a shard that another instance holds are
+//! forwarded to it once (see [`forward`](crate::forward)); until a holder answers, the call is
+//! retried here.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use servo_mesh::error::reason_of;
-use servo_mesh::{Error, Holders, Instance, Reason, time_left};
-use servo_model::Stream;
+use servo_mesh::{Error, Instance, Reason, time_left};
 use servo_proto::v1 as pb;
-use servo_store::LoopStore;
+use servo_service::{ShardHolders, errors};
 use tonic::{Code, Status};
 
 use super::verdicts;
@@ -23,13 +23,14 @@ const WAIT_MAX: Duration = Duration::from_secs(10);
 /// The part of the deadline that is reserved for the answer.
 const ANSWER_TIME: Duration = Duration::from_millis(200);
 const RETRY_DELAY: Duration = Duration::from_millis(50);
+/// One read of the lease rows serves all callers within this time.
+const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(20);
 
 /// Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Route {
     shards: Shards,
-    holders: Holders,
-    loops: LoopStore,
+    holders: ShardHolders,
     own_address: Arc<str>,
     forwarder: Forwarder,
 }
@@ -43,16 +44,10 @@ pub(crate) struct Submitted {
 }
 
 impl Route {
-    pub(crate) fn new(
-        shards: Shards,
-        holders: Holders,
-        loops: LoopStore,
-        own_address: &str,
-    ) -> Route {
+    pub(crate) fn new(shards: Shards, holders: ShardHolders, own_address: &str) -> Route {
         Route {
             shards,
             holders,
-            loops,
             own_address: own_address.into(),
             forwarder: Forwarder::default(),
         }
@@ -86,8 +81,8 @@ impl Route {
     }
 
     /// Like [`Route::submit`], for one command.
-    pub(crate) async fn submit_one(&self, ask: Command) -> Result<Submitted, Error> {
-        let answers = self.submit(ask.run_id().shard(), vec![ask]).await?;
+    pub(crate) async fn submit_one(&self, command: Command) -> Result<Submitted, Error> {
+        let answers = self.submit(command.run_id().shard(), vec![command]).await?;
         let missing = || Error::new(Reason::Internal, "the shard gave no answer");
         answers.into_iter().next().ok_or_else(missing)
     }
@@ -107,7 +102,7 @@ impl Route {
         };
         let events = commands
             .iter()
-            .flat_map(|ask| forward::records(ask, shard))
+            .flat_map(|command| forward::records(command, shard))
             .collect();
         match self.forwarder.forward(holder, events, commands.len()).await {
             // A retry is safe, because event ids and idempotency keys identify the events.
@@ -138,15 +133,13 @@ impl Route {
     }
 
     async fn refresh_holders(&self) -> Result<(), Error> {
-        let leases = self.loops.holders(Stream::Execution).await;
-        let leases = leases.map_err(|error| Error::new(Reason::NotReady, error.to_string()))?;
-        self.holders
-            .learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
-        Ok(())
+        let refreshed = self.holders.fresh(REFRESH_INTERVAL_MIN).await;
+        refreshed.map_err(errors::store)
     }
 }
 
-/// Whether the command was not judged, because the shard has moved or its holder could not store it.
+/// Whether the command was not judged, because the shard has moved or its holder could not store
+/// it.
 fn was_not_judged(applied: &pb::AppliedEvent) -> bool {
     matches!(
         applied.refusal(),

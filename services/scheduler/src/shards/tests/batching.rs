@@ -55,7 +55,7 @@ async fn lane(large: usize, small: usize) -> (TestDatabase, ManualLane) {
 
 /// Whether a lane that finishes a task of a run waits for a later submission of the large run.
 async fn waits(manual: &mut ManualLane, id: RunId) -> bool {
-    let (inbox, mut messages) = mpsc::unbounded_channel();
+    let (inbox, mut messages) = mpsc::channel(10_000);
     let ((first, of_first), (second, of_second)) = (finishing(id, 0), finishing(LARGE, 1));
     tokio::spawn(async move {
         tokio::time::sleep(LATER).await;

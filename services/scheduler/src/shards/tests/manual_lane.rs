@@ -18,14 +18,14 @@ use crate::shards::{Command, LaneContext, Plans};
 pub(super) struct ManualLane {
     pub(super) lane: Lane,
     plans: Plans,
-    _messages: mpsc::UnboundedReceiver<pb::AdmitResponse>,
+    _messages: mpsc::Receiver<pb::AdmitResponse>,
     _limits_tx: watch::Sender<Limits>,
 }
 
 impl ManualLane {
     pub(super) async fn holding(store: &Store, lease: Lease) -> ManualLane {
         let (limits_tx, limits) = watch::channel(Limits::none());
-        let (unplanned, _) = mpsc::unbounded_channel();
+        let (unplanned, _) = mpsc::channel(10_000);
         let (plans, metrics) = (Plans::default(), Metrics::default());
         let context = LaneContext {
             plans: plans.clone(),

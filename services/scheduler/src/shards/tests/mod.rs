@@ -1,5 +1,10 @@
 //! Lanes on a real Postgres.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests start tasks without supervision"
+)]
+
 mod announcements;
 mod batching;
 mod bus;
@@ -30,10 +35,11 @@ use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use servo_proto::v1::event::Body;
 use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Store, query};
 use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    Claim, Command, CommandOutcome, DispatcherStream, LaneContext, LeaseKeeper, NewPlan, NewRun,
+    Claim, Command, CommandOutcome, DispatcherStream, LaneContext, LeaseLoop, NewPlan, NewRun,
     Plans, RunEvent, Shards, SubmitError, UnplannedRun, event_id, lane_of,
 };
 use crate::core::{Limits, Verdict};
@@ -46,10 +52,10 @@ struct Instance {
     store: Store,
     shards: Shards,
     plans: Plans,
-    lease_keeper: LeaseKeeper,
-    waiting: mpsc::UnboundedReceiver<UnplannedRun>,
+    lease_keeper: LeaseLoop,
+    waiting: mpsc::Receiver<UnplannedRun>,
     limits_tx: watch::Sender<Limits>,
-    messages: mpsc::UnboundedReceiver<pb::AdmitResponse>,
+    messages: mpsc::Receiver<pb::AdmitResponse>,
 }
 
 fn store(database: &TestDatabase, service: Service) -> Store {
@@ -65,7 +71,7 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     let (limits_tx, limits) = watch::channel(limits);
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
-    let (unplanned, waiting) = mpsc::unbounded_channel();
+    let (unplanned, waiting) = mpsc::channel(10_000);
     let bus_doorbell = Some(BusDoorbell::start(store.loops().clone(), Topic::Runs));
     let metrics = Metrics::default();
     let context = LaneContext {
@@ -77,7 +83,7 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     };
     let shards = Shards::start(&store, context);
     let ttl = LeaseTtl::new(LEASE).unwrap();
-    let lease_keeper = LeaseKeeper::new(
+    let lease_keeper = LeaseLoop::new(
         &store,
         shards.clone(),
         name,
@@ -86,7 +92,7 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     );
     lease_keeper.clone().run_once().await.unwrap();
     let (stream, messages) = dispatcher_stream(1);
-    shards.open_stream(&stream).unwrap();
+    shards.open_stream(&stream).await.unwrap();
     Instance {
         store,
         shards,
@@ -99,17 +105,18 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
 }
 
 /// A dispatcher stream for the admission shard of the test tenant.
-fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::UnboundedReceiver<pb::AdmitResponse>) {
+fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::Receiver<pb::AdmitResponse>) {
     let admission_shard = "acme"
         .parse::<servo_model::TenantId>()
         .unwrap()
         .admission_shard();
-    let (outbox, messages) = mpsc::unbounded_channel();
+    let (outbox, messages) = mpsc::channel(10_000);
     (
         DispatcherStream {
             id: 1,
             leases: BTreeMap::from([(admission_shard, epoch)]),
             outbox,
+            stop: CancellationToken::new(),
         },
         messages,
     )
@@ -454,7 +461,7 @@ async fn a_dispatcher_receives_ready_tasks_and_claims_of_an_older_one_are_refuse
     let (plan, id) = (plan(&[&[], &[0]]), run_id(4));
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let (stream, mut messages) = dispatcher_stream(7);
-    one.shards.open_stream(&stream).unwrap();
+    one.shards.open_stream(&stream).await.unwrap();
     // The answer follows the opening of the stream, so the snapshots were sent.
     assert_eq!(
         apply(&one, claim(id, 0, 1, 6)).await.outcome,
@@ -505,7 +512,7 @@ async fn large_snapshots_and_updates_are_split_into_messages() {
     };
     submit((0..600).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
     let (again, mut messages) = dispatcher_stream(1);
-    one.shards.open_stream(&again).unwrap();
+    one.shards.open_stream(&again).await.unwrap();
     submit((0..600).map(|ordinal| finish(id, ordinal)).collect()).await;
     let (mut live, mut ended) = (Vec::new(), Vec::new());
     while let Ok(message) = messages.try_recv() {
