@@ -46,7 +46,7 @@ impl VersionPart {
     }
 }
 
-/// What an envelope contains about the versions that a task reads.
+/// The versions that a task reads, as its envelope lists them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EnvelopeInputs {
     pub(crate) inputs: InputList,

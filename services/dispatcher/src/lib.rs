@@ -82,7 +82,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     served
 }
 
-/// What the API, the loops and the background tasks share.
+/// Shared by the API, the loops and the background tasks.
 struct Parts {
     store: Store,
     signer: Signer,

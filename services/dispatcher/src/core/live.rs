@@ -30,8 +30,8 @@ pub struct LiveAttempt {
     /// The session that the envelope was last sent to. Only this session may receive it again,
     /// because it may have started the attempt.
     pub(crate) sent_to: Option<Arc<str>>,
-    /// What an envelope needs in addition to the plan. `None` for an attempt that another
-    /// dispatcher claimed and delivered.
+    /// Everything that an envelope needs in addition to the plan. `None` for an attempt that
+    /// another dispatcher claimed and delivered.
     pub(crate) details: Option<Arc<DispatchDetails>>,
     /// Seconds that the run was charged in advance.
     pub(crate) charged: Seconds,
@@ -114,7 +114,7 @@ pub(crate) enum Phase {
     Sent,
 }
 
-/// What the scheduler sends with a ready task and the plan does not contain.
+/// Details that the scheduler sends with a ready task and that its plan does not contain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DispatchDetails {
     pub failures: u32,

@@ -1,7 +1,7 @@
 //! The engine: the one actor that owns admission and everything between admission and workers.
 //!
 //! A message travels like this. A scheduler sends snapshots and updates of its shards on the stream
-//! that [`crate::loops::scheduler_streams`] keeps open ([`scheduler_stream`]). The reader of that
+//! that `loops/scheduler_streams.rs` keeps open ([`scheduler_stream`]). The reader of that
 //! stream decodes each message and sends it to the engine's inbox. The engine applies it to
 //! [`Admission`], which marks the tenants whose tasks may now be admitted. After each batch of
 //! messages the engine chooses tasks in fair order ([`claims`]) and sends a claim for each of them

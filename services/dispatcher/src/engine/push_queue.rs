@@ -15,8 +15,8 @@ use super::{Engine, Message};
 use crate::core::{LiveAttempt, WorkerKey};
 use crate::wire;
 
-/// Envelopes that wait for the queue. Beyond that an envelope is dropped, and its task becomes ready
-/// again after the start deadline.
+/// Envelopes that wait for the queue. Beyond that an envelope is dropped, and its task becomes
+/// ready again after the start deadline.
 const JOBS_QUEUED_MAX: usize = 65_536;
 /// Envelopes that are enqueued by one statement.
 const JOBS_PER_BATCH_MAX: usize = 256;

@@ -148,8 +148,8 @@ impl Sessions {
         redirected.collect()
     }
 
-    /// Sends all collected envelopes and cancels. Removes the workers that do not read what they are
-    /// sent, whose stream ends thereby, and returns them.
+    /// Sends all collected envelopes and cancels. Removes the workers that do not read what they
+    /// are sent, whose stream ends thereby, and returns them.
     pub(crate) fn flush(&mut self) -> Vec<WorkerKey> {
         for worker in std::mem::take(&mut self.pending) {
             let Some(session) = self.all.get_mut(&worker) else {

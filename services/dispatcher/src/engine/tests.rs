@@ -193,7 +193,7 @@ async fn plan_that_is_announced_ahead_is_loaded_at_once() {
     };
 
     ahead().await;
-    assert_eq!(key().await, None, "nobody admits for the tenant here");
+    assert_eq!(key().await, None, "the tenant is not admitted here");
     let held = (0..Stream::Dispatch.shards()).map(|shard| (shard, 1));
     world.engine.send(Message::HeldShards(held.collect())).await;
     ahead().await;

@@ -5,9 +5,10 @@
 //! forwards the call to the holder as ListHeldDispatches, after the tenant was checked.
 
 use servo_mesh::filter::{self, Term};
-use servo_mesh::{Caller, Error};
+use servo_mesh::{Caller, Error, Peer};
 use servo_model::{DispatchId, QueueId};
 use servo_proto::v1 as pb;
+use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 
 use super::Dispatcher;
 use super::support::forward::{holder_elsewhere, unwrap_response};
@@ -27,29 +28,8 @@ pub(super) async fn list_dispatches(
 ) -> Result<pb::ListDispatchesResponse, Error> {
     let terms = filter::parse(&request.filter, &FIELDS)?;
     let tenant = parse_tenant(&request.tenant)?;
-    if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
-        let pb::ListDispatchesRequest {
-            tenant,
-            workspace,
-            page_size,
-            page_token,
-            filter,
-        } = request;
-        let forwarded = pb::ListHeldDispatchesRequest {
-            tenant,
-            workspace,
-            page_size,
-            page_token,
-            filter,
-        };
-        let pb::ListHeldDispatchesResponse {
-            dispatches,
-            next_page_token,
-        } = unwrap_response(holder.list_held_dispatches(forwarded).await)?;
-        return Ok(pb::ListDispatchesResponse {
-            dispatches,
-            next_page_token,
-        });
+    if let Some(holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
+        return forward_to(holder, request).await;
     }
     let workspace = request.workspace.clone();
     let all = dispatcher.engine.query(move |admission, _| {
@@ -78,6 +58,34 @@ pub(super) async fn list_dispatches(
     let (mut dispatches, next_page_token) =
         pages.select(all, key, request.page_size, &request.page_token)?;
     add_queue_entries(dispatcher, &request.tenant, &mut dispatches).await?;
+    Ok(pb::ListDispatchesResponse {
+        dispatches,
+        next_page_token,
+    })
+}
+
+async fn forward_to(
+    mut holder: DispatcherServiceClient<Peer>,
+    request: pb::ListDispatchesRequest,
+) -> Result<pb::ListDispatchesResponse, Error> {
+    let pb::ListDispatchesRequest {
+        tenant,
+        workspace,
+        page_size,
+        page_token,
+        filter,
+    } = request;
+    let forwarded = pb::ListHeldDispatchesRequest {
+        tenant,
+        workspace,
+        page_size,
+        page_token,
+        filter,
+    };
+    let pb::ListHeldDispatchesResponse {
+        dispatches,
+        next_page_token,
+    } = unwrap_response(holder.list_held_dispatches(forwarded).await)?;
     Ok(pb::ListDispatchesResponse {
         dispatches,
         next_page_token,

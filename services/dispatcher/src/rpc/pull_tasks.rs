@@ -40,18 +40,7 @@ pub(super) async fn pull_tasks(
         return Err(not_holder(dispatcher, tenant).await.into());
     }
     let row = registered_worker(dispatcher, &request.tenant, worker, &open.session).await?;
-    let info = pb::WorkerInfo::decode(&*row.info).map_err(|error| {
-        Error::new(
-            Reason::Internal,
-            format!("the worker's row cannot be decoded: {error}"),
-        )
-    })?;
-    if !info.push_url.is_empty() {
-        let message = format!(
-            "worker {worker} is registered for pushes; register it without push_url to pull"
-        );
-        return Err(Error::new(Reason::InvalidState, message).into());
-    }
+    let info = pulling_worker(worker, &row)?;
     let described = wire::worker(
         worker,
         &open.session,
@@ -77,15 +66,12 @@ pub(super) async fn pull_tasks(
         }))
         .await;
     if row.command != 0 {
-        let deadline = row.cut_off_at.map(wire::stored_time);
         let drain = pb::PullDrain {
-            deadline,
+            deadline: row.cut_off_at.map(wire::stored_time),
             kill: false,
         };
-        dispatcher
-            .engine
-            .send(Message::DrainWorker(key.clone(), drain))
-            .await;
+        let drain = Message::DrainWorker(key.clone(), drain);
+        dispatcher.engine.send(drain).await;
     }
     let reader = WorkerRequests {
         dispatcher: dispatcher.clone(),
@@ -96,6 +82,22 @@ pub(super) async fn pull_tasks(
     };
     servo_actor::spawn_task("worker requests", reader.run(requests));
     Ok(Box::pin(ReceiverStream::new(received).map(Ok)))
+}
+
+/// Returns the description of a registered worker, unless it is pushed to.
+fn pulling_worker(worker: WorkerId, row: &WorkerRow) -> Result<pb::WorkerInfo, Error> {
+    let info = pb::WorkerInfo::decode(&*row.info).map_err(|error| {
+        Error::new(
+            Reason::Internal,
+            format!("the worker's row cannot be decoded: {error}"),
+        )
+    })?;
+    if info.push_url.is_empty() {
+        return Ok(info);
+    }
+    let message =
+        format!("worker {worker} is registered for pushes; register it without push_url to pull");
+    Err(Error::new(Reason::InvalidState, message))
 }
 
 async fn registered_worker(

@@ -40,8 +40,8 @@ pub struct SnapshotAttempt {
     pub backfill: bool,
     /// Delivered through the push queue.
     pub pushed: bool,
-    /// What the envelope needs in addition to the plan, while the push queue is not known to have
-    /// it.
+    /// Everything that the envelope needs in addition to the plan, while the push queue is not
+    /// known to have it.
     pub unsent: Option<DispatchDetails>,
 }
 

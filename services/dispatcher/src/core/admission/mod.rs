@@ -32,7 +32,7 @@ use crate::core::streams::Streams;
 use crate::core::tenant::Tenant;
 use crate::core::workers::{Worker, WorkerKey, Workers};
 
-/// What the engine must do.
+/// An action that the engine must carry out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
     /// Build the envelope of this accepted attempt and send it to its worker.
@@ -71,7 +71,7 @@ pub struct Admission {
     pub(super) effects: Vec<Effect>,
 }
 
-/// What waits for a plan to be loaded.
+/// Runs and live attempts that wait for a plan to be loaded.
 #[derive(Debug, Default)]
 pub(super) struct AwaitingPlan {
     pub(super) runs: BTreeSet<RunId>,

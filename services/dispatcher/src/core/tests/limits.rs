@@ -134,7 +134,7 @@ impl Capped {
         }
         assert!(
             self.world.choose().is_empty(),
-            "nobody would take these claims"
+            "there is no stream for claims"
         );
     }
 

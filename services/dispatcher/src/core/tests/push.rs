@@ -74,7 +74,7 @@ fn every_free_slot_of_a_push_worker_is_a_credit() {
     assert_eq!(
         credits(&world, &worker),
         1,
-        "nobody grants it, it is free by itself"
+        "the end of the attempt frees the slot"
     );
     assert_eq!(world.admit_all().len(), 1);
 }

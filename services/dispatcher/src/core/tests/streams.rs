@@ -197,7 +197,7 @@ fn reconnecting_worker_gets_lost_envelopes_again() {
     assert_eq!(
         world.delivered,
         BTreeSet::new(),
-        "there is nobody to hand it to"
+        "its worker is disconnected"
     );
     world.worker(1, Some("acme"), 3);
     assert_eq!(
@@ -252,7 +252,7 @@ fn sent_envelope_is_not_sent_to_another_session_of_the_worker() {
     world.answer(&claimed, &[]);
     assert!(
         world.delivered.contains(&claimed[0].attempt_id),
-        "what nobody got goes to the process that is there"
+        "an envelope that was never sent goes to the new session"
     );
 }
 
@@ -417,7 +417,7 @@ fn same_worker_id_in_another_tenant_has_no_effect() {
         assert_eq!(
             credits(&world, &evil),
             Some(2),
-            "nobody else's grant is its own"
+            "another worker's credits are unchanged"
         );
     }
 }
@@ -446,7 +446,7 @@ fn attempt_cancelled_before_its_envelope_returns_its_credit_once() {
     assert_eq!(
         delivered(&mut world),
         BTreeSet::new(),
-        "nobody gets it any more"
+        "a cancelled attempt is not delivered"
     );
     let ended = vec![Ended {
         attempt_id: attempt,
