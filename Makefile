@@ -41,7 +41,7 @@ test: ## all tests, with a sample of the long ones; prints how long the Rust and
 
 test-rust:
 	@$(BUILD)
-	@$(WITH_POSTGRES) cargo nextest run --workspace --no-fail-fast
+	@$(WITH_POSTGRES) --mesh cargo nextest run --workspace --no-fail-fast
 
 test-python:
 	@$(PYTHON_LINT)
