@@ -15,7 +15,7 @@ LONG := cargo build --quiet -p servo-local --bins && SERVO_FULL=1
 CASES ?= 100000
 SEEDS ?= 10000
 
-.PHONY: help demo dev test test-rust test-python lint fmt proto baseline python python-lowest wheel sim chaos bench clean
+.PHONY: help demo dev test test-rust test-python lint fmt proto baseline python python-lowest wheel sim chaos audit compare bench clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -47,7 +47,7 @@ test-python:
 	@$(PYTHON_LINT)
 	@$(IN_PYTHON) && $(PYTEST) --cov --cov-report=term
 
-lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale stubs, licences
+lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale stubs, licences, unused dependencies
 	@scripts/bootstrap lint
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets -- -D warnings
@@ -55,6 +55,7 @@ lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale
 	$(BUF) format --diff --exit-code
 	$(BUF) breaking --against proto/baseline.binpb
 	cargo deny --log-level error check licenses bans sources
+	cargo machete --with-metadata
 	$(PYTHON_LINT)
 	$(IN_PYTHON) && pytest --quiet --no-header tests/test_stubs.py
 
@@ -114,6 +115,15 @@ chaos: ## kill -9, SIGSTOP, cut connections, fair shares, large graphs and rotat
 		-E 'test(/f09|f11|f16|f18|f22|f23|f24|acknowledged|rotation|chaos/)'
 	@$(IN_PYTHON) && SERVO_FULL=1 SERVO_BIN_DIR="$(CURDIR)/target/release" pytest --quiet -k chaos
 
+audit: ## known vulnerabilities of the locked dependencies, from a local advisory database
+	@scripts/bootstrap lint
+	@scripts/audit
+
+compare: ## speed of the working tree against BASE=<commit>, in turns; exits 1 when a figure is worse
+	@test -n "$(BASE)" || { echo 'compare: say what to compare with, as in: make compare BASE=HEAD~1' >&2; exit 2; }
+	@scripts/bootstrap run
+	@scripts/compare $(BASE)
+
 bench: ## speed and memory, ending with one line of JSON
 	@scripts/bootstrap run
 	@cargo build --quiet --release --workspace --bins
@@ -121,6 +131,6 @@ bench: ## speed and memory, ending with one line of JSON
 	@set -o pipefail; target/release/bench_append | tee /dev/stderr | target/release/bench_engine | \
 		tee /dev/stderr | ($(IN_PYTHON) && python -m tests.bench_worker "$(CURDIR)/target/release")
 
-clean: ## remove what was built and the demo's data
+clean: ## remove what was built and installed here, and the demo's data
 	cargo clean --quiet
-	rm -rf .servo
+	rm -rf .servo .venv dist
