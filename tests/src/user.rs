@@ -371,8 +371,12 @@ impl User {
     }
 
     pub async fn dispatches(&self) -> Result<Vec<api::Dispatch>> {
+        self.dispatches_of(&self.tenant).await
+    }
+
+    pub async fn dispatches_of(&self, tenant: &str) -> Result<Vec<api::Dispatch>> {
         let request = api::ListDispatchesRequest {
-            tenant: self.tenant.clone(),
+            tenant: tenant.to_owned(),
             workspace: WORKSPACE.to_owned(),
             ..Default::default()
         };

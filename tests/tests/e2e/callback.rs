@@ -430,11 +430,11 @@ async fn only_committed_outputs_count() {
         ("wrong", ["outputs[0].commit_digest", "sha256"]),
         (
             "foreign",
-            ["outputs[0].uri", "of materialization_id another"],
+            ["outputs[0].uri", "has materialization_id another"],
         ),
         (
             "elsewhere",
-            ["outputs[0].uri", "outside of the attempt's folder"],
+            ["outputs[0].uri", "outside the attempt's folder"],
         ),
     ] {
         let (state, error) = state_and_error(name);

@@ -159,7 +159,7 @@ async fn f06_a_start_that_was_not_folded_is_not_a_permission() {
         assert!(
             refused
                 .message()
-                .contains("nobody has said yet that it counts"),
+                .contains("no scheduler has confirmed it yet"),
             "{refused:?}"
         );
     }

@@ -186,7 +186,7 @@ async fn every_dispatcher_returns_the_usage_of_limits() {
 
     for rival in &rivals {
         assert_eq!(used(rival).await, Some(nothing));
-        let refused = rival.dispatches().await.unwrap_err();
+        let refused = rival.dispatches_of(TENANT).await.unwrap_err();
         assert!(
             format!("{refused:#}").contains("not accessible with this API key"),
             "{refused:#}"
