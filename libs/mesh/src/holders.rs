@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_model::Service;
 
-use crate::mesh::Core;
+use crate::core::Core;
 use crate::peer::{Peer, parse_address};
 
 /// One instance of a service.

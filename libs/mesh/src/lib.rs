@@ -47,6 +47,8 @@
 
 mod caller;
 pub mod config;
+mod core;
+mod dropped_spans;
 pub mod error;
 mod fault;
 pub mod filter;
@@ -62,6 +64,7 @@ pub mod problem;
 mod run;
 mod scope;
 pub mod server;
+mod settings;
 mod shutdown;
 mod spans;
 pub mod telemetry;
@@ -69,7 +72,7 @@ pub mod tls;
 mod trace;
 
 pub use caller::Caller;
-pub use config::{NoSections, Settings, Sources};
+pub use config::{NoSections, Sources};
 pub use error::{Error, Reason};
 pub use fault::{ConfigFault, Fault};
 pub use first_message::FirstMessage;
@@ -81,6 +84,7 @@ pub use peer::Peer;
 pub use run::{ServiceFuture, run};
 pub use scope::{current_trace, time_left};
 pub use server::{Bound, Handler, Serving};
+pub use settings::Settings;
 pub use shutdown::Shutdown;
 pub use spans::{Exporter, continue_trace};
 pub use tls::{Exposure, PeerIdentity, Tls};

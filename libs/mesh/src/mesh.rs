@@ -7,18 +7,19 @@ use std::time::SystemTime;
 use http::{Request, Response};
 use prometheus_client::registry::Registry;
 use servo_model::Service;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 use tonic::body::Body;
 use tonic::server::NamedService;
-use tracing::warn;
 
-use crate::config::{Common, Settings};
+use crate::config::Common;
+use crate::core::Core;
 use crate::error::Error;
 use crate::health::Readiness;
 use crate::holders::Holders;
 use crate::metrics::Metrics;
 use crate::peer::Peer;
 use crate::server::{Handler, Serving};
+use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::tls::{Exposure, Tls};
 
@@ -26,16 +27,6 @@ use crate::tls::{Exposure, Tls};
 pub struct Mesh<C> {
     core: Arc<Core>,
     own: Arc<C>,
-}
-
-pub(crate) struct Core {
-    pub(crate) service: Service,
-    pub(crate) common: Common,
-    pub(crate) tls: Tls,
-    pub(crate) metrics: Metrics,
-    pub(crate) readiness: Readiness,
-    pub(crate) shutdown: Shutdown,
-    pub(crate) started_at: SystemTime,
 }
 
 impl<C> Mesh<C> {
@@ -147,22 +138,6 @@ impl<C> Mesh<C> {
     /// Serves only the methods that every service has, with this exposure.
     pub fn serving(&self, exposure: Exposure) -> Serving {
         Serving::new(self.core.clone(), exposure)
-    }
-}
-
-impl Core {
-    /// Waits for `tasks` to end within the grace period, then aborts the rest and logs `late`.
-    pub(crate) async fn drain(&self, mut tasks: JoinSet<()>, late: &str) {
-        let done = async { while tasks.join_next().await.is_some() {} };
-        let in_time = tokio::select! {
-            () = done => true,
-            () = tokio::time::sleep(self.common.server.grace) => false,
-            () = self.shutdown.ended() => false,
-        };
-        if !in_time {
-            warn!(left = tasks.len(), "{late}");
-        }
-        tasks.shutdown().await;
     }
 }
 

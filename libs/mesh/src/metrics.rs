@@ -13,7 +13,7 @@ use prometheus_client::registry::Registry;
 use servo_model::Service;
 use tonic::Code;
 
-use crate::spans::dropped;
+use crate::dropped_spans::dropped;
 
 /// From 0.2 ms, a call on loopback, to the longest deadlines.
 const SECONDS: [f64; 14] = [

@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 use servo_model::Service;
 use tokio::runtime::Builder;
 
-use crate::config::{Settings, Sources};
+use crate::config::Sources;
 use crate::fault::Fault;
 use crate::mesh::Mesh;
+use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use crate::telemetry;
 

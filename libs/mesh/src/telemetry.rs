@@ -7,8 +7,9 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
-use crate::config::{LogFormat, Settings, Telemetry};
+use crate::config::{LogFormat, Telemetry};
 use crate::fault::Fault;
+use crate::settings::Settings;
 use crate::spans::{self, Exporter, LoggedOrExported, SpanLayer};
 
 /// Starts logging for the whole process and, if configured, the export of spans. Call it once, and

@@ -11,13 +11,12 @@ use tracing_subscriber::EnvFilter;
 use super::tree::Node;
 use super::{Common, Peers, Tls};
 use crate::fault::ConfigFault;
-use crate::spans::collector_uri;
 
 /// The decoder of every generated server rejects larger messages, so a higher limit would have no
 /// effect.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
+pub(crate) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
     let mut check = Check {
         tree,
         faults: Vec::new(),
@@ -72,7 +71,7 @@ pub(super) fn common(common: &Common, tree: &Node) -> Vec<ConfigFault> {
     check.faults
 }
 
-pub(super) fn tls(tls: &Tls, tree: &Node) -> Vec<ConfigFault> {
+pub(crate) fn tls(tls: &Tls, tree: &Node) -> Vec<ConfigFault> {
     let mut check = Check {
         tree,
         faults: Vec::new(),
@@ -196,4 +195,13 @@ pub(crate) fn peer_uri(address: &str) -> Option<Uri> {
     let uri: Uri = address.parse().ok()?;
     let has_no_path = uri.path() == "/" && uri.query().is_none();
     (uri.scheme_str() == Some("https") && uri.port_u16().is_some() && has_no_path).then_some(uri)
+}
+
+/// Parses a collector's address. `None` unless it is http or https with a host, a port and nothing
+/// else.
+pub(crate) fn collector_uri(address: &str) -> Option<Uri> {
+    let uri: Uri = address.parse().ok()?;
+    let has_no_path = uri.path() == "/" && uri.query().is_none();
+    let scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+    (scheme && uri.port_u16().is_some() && has_no_path).then_some(uri)
 }

@@ -19,8 +19,8 @@ use tokio_rustls::server::TlsStream;
 use tracing::{Instrument, debug, info, warn};
 
 use super::pipeline::Pipeline;
+use crate::core::Core;
 use crate::fault::Fault;
-use crate::mesh::Core;
 use crate::metrics::ShedLabels;
 use crate::shutdown::Shutdown;
 use crate::tls::{Exposure, PeerIdentity, identity};

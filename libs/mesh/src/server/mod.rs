@@ -31,10 +31,10 @@ use self::accept::Listener;
 use self::pipeline::Pipeline;
 use self::probe::Probe;
 use self::routes::Routes;
+use crate::core::Core;
 use crate::fault::Fault;
 use crate::health::ServerInfo;
 use crate::loops::{self, Pace, Progress};
-use crate::mesh::Core;
 use crate::tls::Exposure;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;

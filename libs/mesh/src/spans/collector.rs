@@ -15,15 +15,6 @@ use tonic::transport::{Channel, Endpoint};
 use crate::fault::Fault;
 use crate::tls::Tls;
 
-/// Parses a collector's address. `None` unless it is http or https with a host, a port and nothing
-/// else.
-pub(crate) fn collector_uri(address: &str) -> Option<Uri> {
-    let uri: Uri = address.parse().ok()?;
-    let has_no_path = uri.path() == "/" && uri.query().is_none();
-    let scheme = matches!(uri.scheme_str(), Some("http" | "https"));
-    (scheme && uri.port_u16().is_some() && has_no_path).then_some(uri)
-}
-
 /// Creates a client that connects at the first call and reconnects when necessary.
 pub(super) fn client(uri: &Uri, tls: &Tls) -> Result<TraceServiceClient<Channel>, Fault> {
     if uri.scheme_str() == Some("http") {

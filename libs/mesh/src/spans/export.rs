@@ -20,7 +20,9 @@ use tonic::transport::Channel;
 use tracing::warn;
 
 use super::draft::attribute;
-use super::{SpanLayer, collector, collector_uri, dropped};
+use super::{SpanLayer, collector};
+use crate::config::collector_uri;
+use crate::dropped_spans::dropped;
 use crate::fault::{Fault, with_causes};
 use crate::shutdown::Shutdown;
 use crate::tls::Tls;

@@ -10,8 +10,8 @@ use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
 use super::draft::{self, Draft};
-use super::dropped;
 use super::filter::is_exported;
+use crate::dropped_spans::dropped;
 
 pub(crate) struct SpanLayer {
     /// The service of the process, for spans that name no service.

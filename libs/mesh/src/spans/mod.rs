@@ -7,7 +7,6 @@
 
 mod collector;
 mod draft;
-mod dropped;
 mod export;
 mod filter;
 mod layer;
@@ -17,8 +16,6 @@ use tracing::{Span, dispatcher};
 use tracing_subscriber::Registry;
 use tracing_subscriber::registry::LookupSpan;
 
-pub(crate) use collector::collector_uri;
-pub(crate) use dropped::dropped;
 pub use export::Exporter;
 pub(crate) use export::start;
 pub(crate) use filter::LoggedOrExported;
