@@ -6,6 +6,7 @@
     reason = "tests start tasks without supervision"
 )]
 
+mod actors;
 mod bad_input;
 mod bench;
 mod callback;

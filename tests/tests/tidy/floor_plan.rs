@@ -73,9 +73,8 @@ fn methods(sources: &[Source]) -> BTreeMap<String, BTreeSet<String>> {
 
 /// `loops/` holds only background work that the mesh repeats.
 fn loops(sources: &[Source]) -> Vec<String> {
-    let is_loop = |source: &&Source| {
-        source.within_crate().starts_with("loops/") && source.stem() != "mod"
-    };
+    let is_loop =
+        |source: &&Source| source.within_crate().starts_with("loops/") && source.stem() != "mod";
     sources
         .iter()
         .filter(is_loop)
@@ -119,9 +118,15 @@ impl<'ast> Visit<'ast> for Statements {
 
     fn visit_lit_str(&mut self, text: &'ast syn::LitStr) {
         let value = text.value();
-        let is_statement = ["SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM ", "WITH "]
-            .iter()
-            .any(|verb| value.trim_start().starts_with(verb));
+        let is_statement = [
+            "SELECT ",
+            "INSERT INTO ",
+            "UPDATE ",
+            "DELETE FROM ",
+            "WITH ",
+        ]
+        .iter()
+        .any(|verb| value.trim_start().starts_with(verb));
         if is_statement {
             self.0.push(format!("the statement {value:.40?}"));
         }
@@ -158,7 +163,10 @@ fn loops_hold_what_is_repeated() {
 fn a_loop_without_run_once_is_found() {
     let path = "services/x/src/loops/sweep.rs";
     finds(&loops(&[Source::parse(path, "fn sweep() {}")]), path);
-    none(loops(&[Source::parse(path, "impl Sweep { async fn run_once(&self) {} }")]));
+    none(loops(&[Source::parse(
+        path,
+        "impl Sweep { async fn run_once(&self) {} }",
+    )]));
 }
 
 #[test]
@@ -176,5 +184,8 @@ fn sql_outside_store_is_found() {
     check(r#"const ONE: &str = include_str!("store/one.sql");"#);
     check(r#"fn f() { query("SELECT 1 FROM scheduler.runs"); }"#);
     let within = r#"fn f() { query(include_str!("run.sql")); }"#;
-    none(sql_outside_store(&[Source::parse("services/x/src/store/runs.rs", within)]));
+    none(sql_outside_store(&[Source::parse(
+        "services/x/src/store/runs.rs",
+        within,
+    )]));
 }

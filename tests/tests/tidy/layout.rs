@@ -18,13 +18,22 @@ const MAY_DEPEND_ON: [(&str, &[&str]); 8] = [
     ("mesh", &["servo-actor", "servo-model", "servo-proto"]),
     (
         "service",
-        &["servo-actor", "servo-mesh", "servo-model", "servo-proto", "servo-store"],
+        &[
+            "servo-actor",
+            "servo-mesh",
+            "servo-model",
+            "servo-proto",
+            "servo-store",
+        ],
     ),
 ];
 
 fn wrong_dependencies(path: &str, manifest: &str) -> Vec<String> {
     let mut findings = Vec::new();
-    let own = manifest.split("[dev-dependencies]").next().unwrap_or_default();
+    let own = manifest
+        .split("[dev-dependencies]")
+        .next()
+        .unwrap_or_default();
     let names = own.lines().filter(|line| line.starts_with("servo-"));
     for name in names.filter_map(|line| line.split([' ', '.']).next()) {
         let folder = path.trim_end_matches("/Cargo.toml");
@@ -63,18 +72,30 @@ fn dependencies_point_one_way() {
 #[test]
 fn a_wrong_dependency_is_found() {
     let check = |path: &str, line: &str| {
-        finds(&wrong_dependencies(path, &format!("[dependencies]\n{line}\n")), path);
+        finds(
+            &wrong_dependencies(path, &format!("[dependencies]\n{line}\n")),
+            path,
+        );
     };
-    check("libs/model/Cargo.toml", "servo-proto = { workspace = true }");
+    check(
+        "libs/model/Cargo.toml",
+        "servo-proto = { workspace = true }",
+    );
     check("libs/mesh/Cargo.toml", "servo-store.workspace = true");
-    check("services/quota/Cargo.toml", "servo-scheduler = { workspace = true }");
+    check(
+        "services/quota/Cargo.toml",
+        "servo-scheduler = { workspace = true }",
+    );
     let dev = "[dev-dependencies]\nservo-local = { workspace = true }\n";
     none(wrong_dependencies("libs/model/Cargo.toml", dev));
 }
 
 /// Applies a rule to every file with one of these endings.
 fn over(endings: &[&str], rule: impl Fn(&str, &str) -> Option<String>) -> Vec<String> {
-    let paths: Vec<PathBuf> = endings.iter().flat_map(|ending| files(&root(), ending)).collect();
+    let paths: Vec<PathBuf> = endings
+        .iter()
+        .flat_map(|ending| files(&root(), ending))
+        .collect();
     assert!(!paths.is_empty(), "no files end with {endings:?}");
     let apply = |path: &PathBuf| {
         let text = fs::read_to_string(path).unwrap();
@@ -102,7 +123,11 @@ const TABLES: [&str; 1] = ["libs/store/src/ownership/mod.rs"];
 
 fn long_file(path: &str, text: &str) -> Option<String> {
     let is_test = path.contains("/tests/") || path.contains("tests.rs") || path.contains("test_");
-    let max = if is_test { TEST_LINES_MAX } else { PRODUCT_LINES_MAX };
+    let max = if is_test {
+        TEST_LINES_MAX
+    } else {
+        PRODUCT_LINES_MAX
+    };
     let exempt = TABLES.contains(&path) || path.contains("/servo/v1/");
     let lines = text.lines().count();
     (lines > max && !exempt).then(|| format!("has {lines} lines; split it by RPC, table or duty"))
@@ -134,7 +159,16 @@ fn files_stay_small() {
 #[test]
 fn nothing_names_a_machine() {
     let endings = [
-        ".rs", ".py", ".sql", ".proto", ".toml", ".md", ".yaml", "Makefile", "bootstrap", "run",
+        ".rs",
+        ".py",
+        ".sql",
+        ".proto",
+        ".toml",
+        ".md",
+        ".yaml",
+        "Makefile",
+        "bootstrap",
+        "run",
     ];
     none(over(&endings, machine_path));
 }

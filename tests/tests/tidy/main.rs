@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod actors;
 mod floor_plan;
 mod layout;
 mod modules;

@@ -119,7 +119,10 @@ fn modules_have_no_cycles() {
         .into_iter()
         .partition(|source| source.crate_path() == "libs/store");
     none(cycles(&others));
-    assert!(!cycles(&store).is_empty(), "libs/store has no cycle any more: drop the exception");
+    assert!(
+        !cycles(&store).is_empty(),
+        "libs/store has no cycle any more: drop the exception"
+    );
 }
 
 #[test]
@@ -132,5 +135,8 @@ fn a_cycle_of_modules_is_found() {
     ];
     finds(&cycles(&three), "a -> b -> c -> a");
     let tests = "use crate::b::B;\n#[cfg(test)] mod tests { use crate::c::C; }";
-    none(cycles(&[file("a.rs", tests), file("c.rs", "use crate::a::A;")]));
+    none(cycles(&[
+        file("a.rs", tests),
+        file("c.rs", "use crate::a::A;"),
+    ]));
 }

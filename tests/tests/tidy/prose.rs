@@ -7,7 +7,9 @@ use servo_tests::{files, root};
 use crate::source::{finds, none, relative};
 
 /// Words with which a riddle begins: a relative clause without a noun as the subject.
-const OPENINGS: [&str; 7] = ["What", "Who", "Whoever", "Whose", "Nobody", "Somebody", "So many"];
+const OPENINGS: [&str; 7] = [
+    "What", "Who", "Whoever", "Whose", "Nobody", "Somebody", "So many",
+];
 /// Questions in docs are fine; in comments of code a handful may be.
 const RIDDLES_MAX: usize = 30;
 
@@ -65,10 +67,16 @@ fn comments_name_their_subject() {
 
 #[test]
 fn a_riddle_is_found() {
-    finds(&riddles("a.rs", "/// What is left goes."), "a.rs:1: What is left");
+    finds(
+        &riddles("a.rs", "/// What is left goes."),
+        "a.rs:1: What is left",
+    );
     finds(&riddles("a.py", "x = 1\n# Whoever asks is told."), "a.py:2");
     finds(&riddles("a.py", "    \"\"\"Nobody waits.\"\"\""), "a.py:1");
     finds(&riddles("a.sql", "-- So many rows."), "a.sql:1");
-    none(riddles("a.rs", "// Deletes rows that\n// What follows is a second line."));
+    none(riddles(
+        "a.rs",
+        "// Deletes rows that\n// What follows is a second line.",
+    ));
     none(riddles("a.rs", "/// Whole batches."));
 }

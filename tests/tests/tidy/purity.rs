@@ -5,7 +5,15 @@ use syn::visit::Visit;
 use crate::source::{Source, finds, is_for_tests, none, product};
 
 /// Crates that pure code does not name.
-const CRATES: [&str; 7] = ["hyper", "rand", "servo_mesh", "servo_store", "sqlx", "tokio", "tonic"];
+const CRATES: [&str; 7] = [
+    "hyper",
+    "rand",
+    "servo_mesh",
+    "servo_store",
+    "sqlx",
+    "tokio",
+    "tonic",
+];
 /// Functions that read a clock or a source of chance, by their last two segments.
 const FUNCTIONS: [&str; 8] = [
     "Instant::now",
@@ -96,8 +104,14 @@ fn an_impure_core_is_found() {
         let source = Source::parse("services/x/src/core/y.rs", text);
         finds(&impure(&[source]), words);
     };
-    check("fn f() { let t = jiff::Timestamp::now(); }", "Timestamp::now");
-    check("fn f() { let t = std::time::Instant::now(); }", "Instant::now");
+    check(
+        "fn f() { let t = jiff::Timestamp::now(); }",
+        "Timestamp::now",
+    );
+    check(
+        "fn f() { let t = std::time::Instant::now(); }",
+        "Instant::now",
+    );
     check("async fn f() {}", "async fn f");
     check("fn f() { g(async { 1 }) }", "async");
     check("use tokio::sync::mpsc;", "use tokio");

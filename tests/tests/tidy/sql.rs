@@ -22,7 +22,10 @@ impl Statement {
 
     /// Without its comments.
     fn code(&self) -> String {
-        let code = self.text.lines().map(|line| line.split("--").next().unwrap_or_default());
+        let code = self
+            .text
+            .lines()
+            .map(|line| line.split("--").next().unwrap_or_default());
         code.collect::<Vec<_>>().join("\n")
     }
 
@@ -81,7 +84,12 @@ fn ledger_reads(statements: &[Statement]) -> Vec<String> {
     };
     let findings = statements.iter().filter(reads);
     findings
-        .map(|statement| format!("{}: reads the ledger; decide on projections", statement.path))
+        .map(|statement| {
+            format!(
+                "{}: reads the ledger; decide on projections",
+                statement.path
+            )
+        })
         .collect()
 }
 
@@ -92,7 +100,9 @@ fn notify_within_work(statements: &[Statement]) -> Vec<String> {
         let code = statement.code();
         let lines = code.lines().filter(|line| !line.trim().is_empty()).count();
         let notifies = code.contains("pg_notify")
-            || code.lines().any(|line| line.trim_start().starts_with("NOTIFY"));
+            || code
+                .lines()
+                .any(|line| line.trim_start().starts_with("NOTIFY"));
         notifies && lines > 1 && !statement.path.starts_with("libs/queue")
     };
     let findings = statements.iter().filter(notifies);
@@ -142,7 +152,11 @@ fn unnamed_numbers(statements: &[Statement]) -> Vec<String> {
     for statement in statements.iter().filter(|s| service_of(&s.path).is_some()) {
         for line in statement.code().lines() {
             if let Some(number) = unnamed_number(line) {
-                findings.push(format!("{}: say what {number} is: {}", statement.path, line.trim()));
+                findings.push(format!(
+                    "{}: say what {number} is: {}",
+                    statement.path,
+                    line.trim()
+                ));
             }
         }
     }
@@ -196,7 +210,9 @@ fn statements_say_which_function_runs_them() {
     let sources = product(&["services"]);
     let is_function = |service: &str, name: &str| {
         let of_service = format!("services/{service}/");
-        let mut own = sources.iter().filter(|source| source.path.starts_with(&of_service));
+        let mut own = sources
+            .iter()
+            .filter(|source| source.path.starts_with(&of_service));
         own.any(|source| source.has_function(name))
     };
     none(unexplained(&statements(), is_function));
@@ -211,23 +227,59 @@ fn statements_name_their_numbers() {
 fn violations_in_statements_are_found() {
     let one = |path: &str, text: &str| [Statement::new(path, text)];
     let path = "services/quota/src/store/x.sql";
-    finds(&foreign_writes(&one(path, "-- x\nDELETE FROM scheduler.runs")), "writes outside");
+    finds(
+        &foreign_writes(&one(path, "-- x\nDELETE FROM scheduler.runs")),
+        "writes outside",
+    );
     none(foreign_writes(&one(path, "-- x\nDELETE FROM quota.pools")));
-    finds(&ledger_reads(&one(path, "-- x\nSELECT FROM ledger.events")), "reads the ledger");
+    finds(
+        &ledger_reads(&one(path, "-- x\nSELECT FROM ledger.events")),
+        "reads the ledger",
+    );
     none(ledger_reads(&one(path, "-- not ledger.events\nSELECT 1")));
     let notify = "-- x\nSELECT pg_notify('a', 'b'),\n  1";
     finds(&notify_within_work(&one(path, notify)), "NOTIFY");
-    none(notify_within_work(&one(path, "-- x\nSELECT pg_notify('a', 'b')")));
+    none(notify_within_work(&one(
+        path,
+        "-- x\nSELECT pg_notify('a', 'b')",
+    )));
     let exists = |_: &str, name: &str| name == "known";
-    finds(&unexplained(&one(path, "SELECT 1"), exists), "without a comment");
-    finds(&unexplained(&one(path, "-- A part.\nSELECT 1"), exists), "Run by");
+    finds(
+        &unexplained(&one(path, "SELECT 1"), exists),
+        "without a comment",
+    );
+    finds(
+        &unexplained(&one(path, "-- A part.\nSELECT 1"), exists),
+        "Run by",
+    );
     let missing = "-- Counts. Run by store::gone.\nSELECT 1";
-    finds(&unexplained(&one(path, missing), exists), "`gone` is not a function");
-    none(unexplained(&one(path, "-- Counts. Run by store::known.\nSELECT 1"), exists));
-    finds(&unnamed_numbers(&one(path, "-- x\nWHERE r.state < 5")), "say what 5 is");
-    finds(&unnamed_numbers(&one(path, "-- x\nWHERE state IN (1, 2)")), "say what 1 is");
-    finds(&unnamed_numbers(&one(path, "-- x\nAND stream = 1 AND shard = 3")), "say what 1 is");
-    none(unnamed_numbers(&one(path, "-- x\nWHERE r.state = 3 /* READY */")));
-    none(unnamed_numbers(&one(path, "-- x\nWHERE state IN (1 /* PENDING */, 2)")));
+    finds(
+        &unexplained(&one(path, missing), exists),
+        "`gone` is not a function",
+    );
+    none(unexplained(
+        &one(path, "-- Counts. Run by store::known.\nSELECT 1"),
+        exists,
+    ));
+    finds(
+        &unnamed_numbers(&one(path, "-- x\nWHERE r.state < 5")),
+        "say what 5 is",
+    );
+    finds(
+        &unnamed_numbers(&one(path, "-- x\nWHERE state IN (1, 2)")),
+        "say what 1 is",
+    );
+    finds(
+        &unnamed_numbers(&one(path, "-- x\nAND stream = 1 AND shard = 3")),
+        "say what 1 is",
+    );
+    none(unnamed_numbers(&one(
+        path,
+        "-- x\nWHERE r.state = 3 /* READY */",
+    )));
+    none(unnamed_numbers(&one(
+        path,
+        "-- x\nWHERE state IN (1 /* PENDING */, 2)",
+    )));
     none(unnamed_numbers(&one(path, "-- x\nWHERE state = $1")));
 }

@@ -188,10 +188,21 @@ impl LocalMesh {
 
     /// Starts the process of a service, for the first time or after it was killed.
     pub fn launch(&mut self, instance: impl Into<Instance>) -> Result<()> {
+        self.launch_with(instance, &[])
+    }
+
+    /// Like [`LocalMesh::launch`], with additional environment variables.
+    pub fn launch_with(
+        &mut self,
+        instance: impl Into<Instance>,
+        variables: &[(&str, &str)],
+    ) -> Result<()> {
         let instance = instance.into();
         let mut command =
             Child::command(&self.binaries.join(format!("servo-{}", instance.service)));
-        command.env("SERVO_CONFIG", self.config_path(instance));
+        command
+            .env("SERVO_CONFIG", self.config_path(instance))
+            .envs(variables.iter().copied());
         self.spawn(instance, command)
     }
 
