@@ -15,7 +15,6 @@ mod store;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
@@ -25,11 +24,8 @@ use servo_service::settings::Paging;
 use servo_store::{DatabaseConfig, Store};
 use tokio::sync::watch;
 
+use crate::loops::{expire_requests, limits as limits_loop};
 use crate::rpc::{Planner, TaskLimits};
-
-const EXPIRE_EVERY: Duration = Duration::from_secs(600);
-/// Delay before a broken stream of limits is opened again.
-const LIMITS_EVERY: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,12 +57,14 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let planner = Planner::new(store.clone(), mesh.config(), limits)?;
     mesh.serve(PlannerServiceServer::new(planner))
         .ready_when(store.readiness())
-        .with_loop("limits", Pace::every(LIMITS_EVERY), move || {
-            loops::follow_limits(quota.clone(), limits_tx.clone())
+        .with_loop("limits", Pace::every(limits_loop::RETRY), move || {
+            limits_loop::run_once(quota.clone(), limits_tx.clone())
         })
-        .with_loop("expire", Pace::every(EXPIRE_EVERY), move || {
-            loops::expire_requests(store.clone())
-        })
+        .with_loop(
+            "expire",
+            Pace::every(expire_requests::INTERVAL),
+            move || expire_requests::run_once(store.clone()),
+        )
         .until_signal()
         .await
 }

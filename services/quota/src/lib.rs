@@ -19,7 +19,6 @@ mod store;
 mod wire;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde::Deserialize;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
@@ -31,12 +30,11 @@ use servo_store::{DatabaseConfig, Store};
 
 pub use config::{Defaults, Section};
 
+use crate::loops::expire_requests;
 use crate::loops::limits::{LimitsLoop, POLL_EVERY};
 use crate::loops::usage::UsageLoop;
 use crate::metrics::Metrics;
 use crate::rpc::Quota;
-
-const EXPIRE_EVERY: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,9 +82,11 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
                 async move { usage.run_once().await }
             },
         )
-        .with_loop("expire", Pace::every(EXPIRE_EVERY), move || {
-            loops::expire_requests(store.clone())
-        })
+        .with_loop(
+            "expire",
+            Pace::every(expire_requests::INTERVAL),
+            move || expire_requests::run_once(store.clone()),
+        )
         .until_signal()
         .await
 }
