@@ -228,7 +228,8 @@ impl Dispatcher {
                 && row.lease_until <= now
             {
                 row.epoch += 1;
-                (row.holder, row.lease_until) = (Some(me), now + LEASE_TTL);
+                row.holder = Some(me);
+                row.lease_until = now + LEASE_TTL;
                 self.leases.insert(shard, row.epoch);
             }
         }

@@ -628,10 +628,13 @@ fn folded_again(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -
         task_row.state = TaskState::Running;
     }
     let mut back = Run::requested(run.header.clone()).restore(plan, task_rows, items);
-    (back.state, back.reason, back.version) = (run.state, run.reason, run.version);
+    back.state = run.state;
+    back.reason = run.reason;
+    back.version = run.version;
     (back.changed_at, back.started_at, back.ended_at) =
         (run.changed_at, run.started_at, run.ended_at);
-    (back.stopped_by, back.error) = (run.stopped_by, run.error.clone());
+    back.stopped_by = run.stopped_by;
+    back.error = run.error.clone();
     *run = back;
     fold(run, event, at, changes) == Verdict::Folded
 }

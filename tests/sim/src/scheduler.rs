@@ -378,7 +378,8 @@ impl Scheduler {
             self.drop_shard(shard, env);
             let row = env.ledger.shard(shard);
             if row.is_held(me, epoch, now) {
-                (row.holder, row.lease_until) = (None, 0);
+                row.holder = None;
+                row.lease_until = 0;
             }
         }
         for shard in 0..env.ledger.shards.len() as i16 {
@@ -391,7 +392,8 @@ impl Scheduler {
                 continue;
             }
             row.epoch += 1;
-            (row.holder, row.lease_until) = (Some(me), now + LEASE_TTL);
+            row.holder = Some(me);
+            row.lease_until = now + LEASE_TTL;
             let epoch = row.epoch;
             row.grants.push((epoch, now));
             self.leases.insert(shard, (epoch, now + LEASE_TTL));

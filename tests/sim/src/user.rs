@@ -127,7 +127,7 @@ impl Users {
                 let event = Box::new(event);
                 return env.store(Store::Append {
                     by: (AUTOMATION, 0),
-                    call: call,
+                    call,
                     event,
                     commit_after: 0,
                 });

@@ -123,7 +123,8 @@ impl World {
                     .schedule(when, Message::User(ToUser::Conflicting(run)));
             }
         }
-        (self.env.stats.runs, self.env.stats.tasks) = (runs, tasks);
+        self.env.stats.runs = runs;
+        self.env.stats.tasks = tasks;
         faults::schedule(&mut self.env);
     }
 
@@ -237,7 +238,8 @@ impl World {
         else {
             return false;
         };
-        (process.down, process.paused_until) = (true, 0);
+        process.down = true;
+        process.paused_until = 0;
         process.life += 1;
         env.note(format_args!("{process_id:?} is killed"));
         env.break_wires_of(process_id);

@@ -1,6 +1,7 @@
--- Counts what tenants use of their limits on runs. Open runs are found by shard and tenant, the runs of today by
--- workspace and age, up to the daily limit. The returned time is that of the count: a run that starts because of it
--- starts after everything that it counted as ended. Run by store::limits::count_in_use.
+-- Counts what tenants use of their limits on runs. Open runs are found by shard and tenant, the
+-- runs of today by workspace and age, up to the daily limit. The returned time is that of the
+-- count: a run that starts because of it starts after everything that it counted as ended. Run by
+-- store::limits::count_in_use.
 WITH RECURSIVE asked AS (
     SELECT tenant, daily FROM unnest($1::text[], $2::bigint[]) AS a (tenant, daily)
 ), workspaces (tenant, workspace) AS (

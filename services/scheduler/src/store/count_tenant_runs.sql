@@ -1,6 +1,6 @@
--- Counts what a tenant uses of its limits on runs. Open runs are found by shard and tenant, the runs of
--- today by workspace and age, up to a maximum. Runs of backfills are those whose key is in the backfill key space.
--- Run by store::limits::count_tenant_runs.
+-- Counts what a tenant uses of its limits on runs. Open runs are found by shard and tenant, the
+-- runs of today by workspace and age, up to a maximum. Runs of backfills are those whose key is in
+-- the backfill key space. Run by store::limits::count_tenant_runs.
 WITH RECURSIVE workspaces (workspace) AS (
     SELECT (SELECT min(r.workspace) FROM scheduler.runs r WHERE r.tenant = $1)
     UNION ALL

@@ -1,5 +1,5 @@
--- Deletes a batch of runs of a shard, from a run number on, with their tasks, checks and conflicts. Returns
--- the last run number, NULL when no run is left. Run by store::rebuild::delete_runs.
+-- Deletes a batch of runs of a shard, from a run number on, with their tasks, checks and conflicts.
+-- Returns the last run number, NULL when no run is left. Run by store::rebuild::delete_runs.
 WITH batch AS (
     SELECT run_number, run_id FROM scheduler.runs WHERE shard = $1 AND run_number >= $2 ORDER BY run_number LIMIT $3
 ), tasks AS (

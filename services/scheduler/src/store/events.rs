@@ -64,7 +64,7 @@ pub(crate) struct RunEvents {
 
 impl RunEvents {
     fn select(&self) -> Statement<'static> {
-        query(include_str!("list_run_events.sql"))
+        query(include_str!("run_events.sql"))
             .bind(self.shard)
             .bind(self.positions.0)
             .bind(self.positions.1)

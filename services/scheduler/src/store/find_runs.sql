@@ -1,5 +1,6 @@
--- Finds runs by run id and by the request id of the call that created them. OFFSET 0 keeps each lookup on the
--- index of its unique column, whatever the statistics say about a young table. Run by store::run_lookup::find.
+-- Finds runs by run id and by the request id of the call that created them. OFFSET 0 keeps each
+-- lookup on the index of its unique column, whatever the statistics say about a young table. Run by
+-- store::run_lookup::find.
 SELECT w.place, false AS by_request, r.run_id, r.run_number, r.state, r.request, r.request_event_id, r.plan_id, r.deployment_id
 FROM unnest($1::text[], $3::text[], $2::uuid[]) WITH ORDINALITY AS w (tenant, workspace, run_id, place)
 CROSS JOIN LATERAL (SELECT * FROM scheduler.runs r WHERE r.run_id = w.run_id OFFSET 0) r

@@ -1,5 +1,5 @@
--- Tells whether the shard of an event is folded beyond it. The time range selects the partitions of ledger.keys.
--- Run by store::events::is_folded.
+-- Tells whether the shard of an event is folded beyond it. The time range selects the partitions of
+-- ledger.keys. Run by store::events::is_folded.
 SELECT s.watermark >= k.position
 FROM ledger.keys k
 JOIN ledger.shards s ON s.stream = k.stream AND s.shard = k.shard

@@ -1,5 +1,5 @@
--- Lists the events of a workspace in a range of positions of a shard. Row security hides other tenants.
--- Run by store::events::list.
+-- Lists the events of a workspace in a range of positions of a shard. Row security hides other
+-- tenants. Run by store::events::list.
 SELECT position, event_id, type, version, tenant, workspace, recorded_at, source, idempotency_key, correlation_id,
     causation_id, payload
 FROM ledger.events

@@ -1,4 +1,5 @@
--- Lists the tasks of a workspace that have an attempt in flight, by plan. Run by store::tasks::list_live.
+-- Lists the tasks of a workspace that have an attempt in flight, by plan. Run by
+-- store::tasks::list_live.
 WITH open AS MATERIALIZED (
     SELECT r.run_number, r.plan_id
     FROM scheduler.runs r

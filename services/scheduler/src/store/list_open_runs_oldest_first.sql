@@ -1,5 +1,5 @@
--- Lists runs in open states, oldest first. They are searched among the open runs, so the length of the history
--- does not matter. Run by store::runs::list.
+-- Lists runs in open states, oldest first. They are searched among the open runs, so the length of
+-- the history does not matter. Run by store::runs::list.
 WITH open AS MATERIALIZED (
     SELECT run_number, created_at
     FROM scheduler.runs

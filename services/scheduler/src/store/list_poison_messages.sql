@@ -1,4 +1,5 @@
--- Lists the bus messages that wait for an operator, newest first. Run by store::poison_messages::list.
+-- Lists the bus messages that wait for an operator, newest first. Run by
+-- store::poison_messages::list.
 SELECT subscription, topic, shard, position, place, tenant, error, tries, failed_at, payload
 FROM bus.parked
 WHERE due_at IS NULL AND failed_at <= $1

@@ -1,6 +1,6 @@
--- Lists runs, newest first. The states are filtered within the rows that one page examines, because a search for a
--- rare state could read the whole history. The last two examined rows are returned in any case: they tell where the
--- next page begins. Run by store::runs::list.
+-- Lists runs, newest first. The states are filtered within the rows that one page examines, because
+-- a search for a rare state could read the whole history. The last two examined rows are returned
+-- in any case: they tell where the next page begins. Run by store::runs::list.
 WITH looked_at AS MATERIALIZED (
     SELECT run_number, created_at, state
     FROM scheduler.runs

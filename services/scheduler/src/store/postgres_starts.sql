@@ -1,2 +1,3 @@
--- Records the present start of Postgres and lists all known starts. Run by store::shards::postgres_starts.
+-- Records the present start of Postgres and lists all known starts. Run by
+-- store::shards::postgres_starts.
 SELECT ledger.note_start()

@@ -1,5 +1,6 @@
--- Returns the state and version of the materializations of these attempts. The outputs of one attempt are
--- quarantined and resolved together, so one row per attempt is enough. Run by store::materializations::find_resolvable.
+-- Returns the state and version of the materializations of these attempts. The outputs of one
+-- attempt are quarantined and resolved together, so one row per attempt is enough. Run by
+-- store::materializations::find_resolvable.
 SELECT DISTINCT ON (m.attempt_id) m.attempt_id, m.state, m.version
 FROM scheduler.materializations m
 WHERE m.attempt_id = ANY ($1)

@@ -1,6 +1,6 @@
--- Lists the queued runs that may start now, oldest first. A run past its deadline is about to end and does not
--- block others. A run whose shard has no holder counts too and starts when the shard has one.
--- Run by store::limits::list_startable.
+-- Lists the queued runs that may start now, oldest first. A run past its deadline is about to end
+-- and does not block others. A run whose shard has no holder counts too and starts when the shard
+-- has one. Run by store::limits::list_startable.
 SELECT r.run_id
 FROM unnest($1::text[], $2::bigint[]) AS a (tenant, most)
 CROSS JOIN LATERAL (

@@ -331,7 +331,8 @@ fn a_restored_run_folds_like_the_original() {
         .map(|(task_ref, task_row)| (task_ref, task_row.clone()))
         .collect();
     let mut bare = super::world::requested();
-    (bare.state, bare.reason) = (world.run.state, world.run.reason);
+    bare.state = world.run.state;
+    bare.reason = world.run.reason;
     let mut restored = bare.restore(world.plan.clone(), task_rows, Default::default());
     let end = finished(p(1), world.active(p(1)), failed(ErrorCategory::Input));
     for run in [&mut world.run, &mut restored] {

@@ -60,7 +60,7 @@ async fn waits(manual: &mut ManualLane, id: RunId) -> bool {
     tokio::spawn(async move {
         tokio::time::sleep(LATER).await;
         // Dropping the last handle ends the wait.
-        let _ = inbox.send(second);
+        let _ = inbox.send(second).await;
     });
     // In the future, so that a slow machine cannot end the wait.
     manual.lane.last_flush = Some(Instant::now() + Duration::from_secs(60));

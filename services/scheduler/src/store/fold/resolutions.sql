@@ -1,2 +1,3 @@
--- Value of a flush: applies decisions about quarantined materializations. Used by store::fold::statement.
+-- Value of a flush: applies decisions about quarantined materializations. Run by
+-- store::fold::statement.
 scheduler.resolve($1, $2, $3, $4, $5, $6, $7)

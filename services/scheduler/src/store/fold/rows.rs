@@ -295,7 +295,8 @@ fn partition_lines<'a>(changed: &'a [ChangedRun<'a>]) -> Vec<PartitionLine<'a>> 
                 made: None,
             });
         if is_later(update, line.last) {
-            (line.run, line.last) = (run, update);
+            line.run = run;
+            line.last = update;
         }
         if update.promoted && line.made.is_none_or(|(_, made)| is_later(update, made)) {
             line.made = Some((run, update));
