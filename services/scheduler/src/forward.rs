@@ -38,6 +38,7 @@ const LIMITS: Limits = Limits {
 };
 
 type Answer = Result<Vec<pb::AppliedEvent>, Status>;
+type HolderBatcher = Batcher<ForwardedCommands, Answer>;
 
 /// The events of one caller's commands, and the number of commands.
 struct ForwardedCommands {
@@ -48,7 +49,7 @@ struct ForwardedCommands {
 /// The connections to other instances, by address. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct Forwarder {
-    instances: Arc<Mutex<HashMap<Arc<str>, Batcher<ForwardedCommands, Answer>>>>,
+    instances: Arc<Mutex<HashMap<Arc<str>, HolderBatcher>>>,
 }
 
 impl Forwarder {
@@ -64,7 +65,7 @@ impl Forwarder {
         answer.map_err(|stopped| Status::unavailable(stopped.to_string()))?
     }
 
-    fn batcher(&self, to: Instance) -> Batcher<ForwardedCommands, Answer> {
+    fn batcher(&self, to: Instance) -> HolderBatcher {
         let mut instances = self
             .instances
             .lock()

@@ -119,7 +119,7 @@ impl PlanRequester {
         };
         let plan = self
             .plans
-            .from_planner(&self.loops, &run.tenant, &run.workspace, &stored)
+            .of_planner(&self.loops, &run.tenant, &run.workspace, &stored)
             .await;
         match plan {
             Ok(plan) => Some(Ok(NewPlan {

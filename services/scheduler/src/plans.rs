@@ -84,7 +84,7 @@ impl Plans {
 
     /// Returns the plan of a planner's answer, which contains small plans and only names large
     /// ones.
-    pub(crate) async fn from_planner(
+    pub(crate) async fn of_planner(
         &self,
         loops: &LoopStore,
         tenant: &str,

@@ -265,7 +265,7 @@ async fn read_plan(
     let plan = scheduler
         .reads
         .plans
-        .from_planner(scheduler.reads.store.loops(), tenant, workspace, stored)
+        .of_planner(scheduler.reads.store.loops(), tenant, workspace, stored)
         .await;
     plan.map_err(|error| {
         tracing::error!(%error, plan = stored.plan_id, "failed to read a plan");
