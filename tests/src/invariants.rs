@@ -205,7 +205,7 @@ async fn deadlocks(connection: &mut PgConnection) -> Result<Option<String>> {
 pub async fn check(mesh: &mut LocalMesh, binaries: &Path) -> Result<()> {
     let violations = violations(mesh.admin_url()).await?;
     ensure!(violations.is_empty(), "{}", violations.join("\n"));
-    mesh.stop_service(Service::Scheduler)?;
+    mesh.stop_service(Service::Scheduler).await?;
     check_rebuild(mesh, binaries)
 }
 

@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use servo_local::{LocalMesh, MeshInfo, MeshOptions, TENANT};
+use servo_local::{LocalMesh, MeshInfo, MeshOptions, PostgresOptions, TENANT};
 use tempfile::TempDir;
 
+use crate::full;
 use crate::user::User;
 
 /// The environment variable with the directory of the mesh that `with-postgres --mesh` started.
@@ -60,9 +61,12 @@ impl Running {
 
     async fn try_start(configure: impl FnOnce(MeshOptions) -> MeshOptions) -> Result<Running> {
         let dir = TempDir::new().context("create a directory")?;
-        let options = configure(MeshOptions::new(dir.path().join("servo"), binaries()));
+        let options = MeshOptions {
+            postgres: postgres_options(),
+            ..MeshOptions::new(dir.path().join("servo"), binaries())
+        };
         Ok(Running {
-            mesh: LocalMesh::start(options, |_| ()).await?,
+            mesh: LocalMesh::start(configure(options), |_| ()).await?,
             dir,
         })
     }
@@ -70,6 +74,23 @@ impl Running {
     /// A path next to the mesh's directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
+    }
+}
+
+/// Only the full counts need a Postgres that waits for the disk, and tests that kill it.
+fn postgres_options() -> PostgresOptions {
+    if full() {
+        PostgresOptions::default()
+    } else {
+        PostgresOptions::without_durability()
+    }
+}
+
+/// Keeps commits through a kill of Postgres.
+pub fn durable(options: MeshOptions) -> MeshOptions {
+    MeshOptions {
+        postgres: PostgresOptions::default(),
+        ..options
     }
 }
 

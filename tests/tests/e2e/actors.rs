@@ -69,7 +69,7 @@ async fn a_panic_of_an_actor_ends_its_process_and_the_mesh_recovers() {
     let run = user.wait_for_end(&run.run_id).await.unwrap();
     assert_eq!(run.state(), servo_client::api::RunState::Succeeded);
     drop(worker);
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 async fn ends_with_its_name(mesh: &mut LocalMesh, service: Service, actor: &str) {

@@ -195,5 +195,5 @@ async fn chaos_f17_a_cancel_reaches_tasks_in_every_state_with_any_component_down
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }

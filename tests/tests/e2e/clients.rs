@@ -449,5 +449,5 @@ async fn logs_and_watches_continue_after_their_gateway_was_killed() {
         panic!("{refused:?}")
     };
     assert_eq!(violations[0].field, "run_id");
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }

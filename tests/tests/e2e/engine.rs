@@ -1,6 +1,7 @@
 //! Runs from their trigger to their end: separate processes, a real worker, the gateway.
 
 use servo_client::api::{self, Outcome, RunState, TaskState};
+use servo_local::LivenessTimings;
 use servo_local::wait::{until, until_true};
 use servo_model::Service;
 use servo_tests::manifest::{asset, fan_out, manifest};
@@ -148,7 +149,7 @@ async fn a_run_is_paused_resumed_and_cancelled() {
 
 #[tokio::test]
 async fn a_run_survives_kill_9_of_every_service_that_handles_it() {
-    let mut running = Running::start().await;
+    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = user.start_worker(4);
     let nap = r#"{"do":"sleep","ms":150}"#;

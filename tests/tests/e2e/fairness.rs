@@ -11,6 +11,7 @@ use servo_model::Service;
 use servo_tests::cpu_usage::CpuUsage;
 use servo_tests::load::{is_retryable, trigger};
 use servo_tests::manifest::{all_partitions, partitioned_fan_out, with_short_timeouts};
+use servo_tests::running::durable;
 use servo_tests::user::User;
 use servo_tests::{full, invariants};
 
@@ -319,7 +320,7 @@ impl Contest {
                 .fold(options.tenant(SMALL).tenant(ALONE), |all, late| {
                     all.tenant(late)
                 });
-            all.shared_workers().timings(LivenessTimings::FAST)
+            durable(all).shared_workers().timings(LivenessTimings::FAST)
         };
         let running = Running::start_with(configure).await;
         let measure = measure();
@@ -401,7 +402,7 @@ impl Contest {
         invariants::check(&mut self.running.mesh, &binaries())
             .await
             .unwrap();
-        self.running.mesh.stop().unwrap();
+        self.running.mesh.stop().await.unwrap();
     }
 
     /// The share of the small tenant relative to the large one; calls `disturb` in the middle.

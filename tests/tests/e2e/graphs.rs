@@ -162,5 +162,5 @@ async fn chaos_f36_large_graphs_run_to_their_end() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }

@@ -159,7 +159,7 @@ async fn chaos_f19_runs_continue_within_all_limits_when_one_of_two_instances_is_
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 /// Kills `victim` and restarts it after `successor` holds its shards and runs end again.

@@ -10,6 +10,7 @@ use servo_local::{Instance, LivenessTimings, TENANT};
 use servo_model::Service;
 use servo_tests::load::Load;
 use servo_tests::manifest::{layers, manifest, with_short_timeouts};
+use servo_tests::running::durable;
 use servo_tests::user::User;
 use servo_tests::worker_process::WorkerProcess;
 use servo_tests::{full, invariants, journal, seed};
@@ -41,7 +42,8 @@ async fn chaos_inv_20_kill_9_of_postgres_loses_nothing_that_was_acknowledged() {
 /// of the workers with the histories.
 async fn survive(victims: &[Victim], kills: usize) {
     let mut random = StdRng::seed_from_u64(seed());
-    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
+    let mut running =
+        Running::start_with(|options| durable(options).timings(LivenessTimings::FAST)).await;
     let journal = running.file("journal");
     let worker = WorkerProcess::default().journal(&journal);
     let _workers = [0, 1].map(|_| worker.start(&running.mesh, &binaries()).unwrap());
@@ -91,7 +93,7 @@ async fn survive(victims: &[Victim], kills: usize) {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 /// Kills and restarts the victim; returns the time if it was Postgres.

@@ -114,7 +114,7 @@ async fn f19_runs_above_the_limit_wait_and_all_of_them_end() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -247,7 +247,7 @@ async fn partition_states_follow_attempts_upstream_changes_and_decisions() {
         .await
         .unwrap();
     assert!(violations.is_empty(), "{violations:?}");
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 async fn missing_then_current(user: &User, worker: &Checking) {

@@ -177,5 +177,5 @@ async fn inv_21_a_changed_row_is_found_in_every_table() {
             "{number}: {found:?}"
         );
     }
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }

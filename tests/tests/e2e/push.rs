@@ -11,6 +11,7 @@ use servo_client::api::{
     TaskEnvelope, TaskState,
 };
 use servo_client::worker::WorkerHandle;
+use servo_local::LivenessTimings;
 use servo_local::wait::{until, until_true};
 use servo_model::Service;
 use servo_tests::manifest::{asset, manifest, with_short_timeouts};
@@ -131,7 +132,7 @@ async fn start_attempt(
 
 #[tokio::test]
 async fn f06_a_start_that_was_not_folded_is_not_a_permission() {
-    let mut running = Running::start().await;
+    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let user = User::of(&running.mesh).unwrap();
     user.deploy(manifest(vec![asset("push/a", &[], "")]))
         .await
@@ -178,7 +179,7 @@ async fn f06_a_start_that_was_not_folded_is_not_a_permission() {
 
 #[tokio::test]
 async fn f11_pushed_tasks_survive_kill_9_of_the_dispatcher() {
-    let mut running = Running::start().await;
+    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = start_push_worker(&user, 4).await;
     let sleep = r#"{"do":"sleep","ms":100}"#;
@@ -319,7 +320,7 @@ async fn f06_f16_an_envelope_that_is_delivered_four_times_starts_once() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -348,12 +349,12 @@ async fn f16_an_entry_whose_creation_has_an_unknown_outcome_is_looked_up() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn f11_tasks_whose_queue_entries_were_deleted_are_pushed_again() {
-    let mut running = Running::start().await;
+    let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let user = User::of(&running.mesh).unwrap();
     let tasks: u32 = if full() { 1_000 } else { 50 };
     deploy_independent(&user, tasks as usize).await;
@@ -409,7 +410,7 @@ async fn f11_tasks_whose_queue_entries_were_deleted_are_pushed_again() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 #[tokio::test]

@@ -215,5 +215,5 @@ async fn every_dispatcher_returns_the_usage_of_limits() {
     for gateway in &gateways {
         assert_eq!(gateway.dispatches().await.unwrap(), []);
     }
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }

@@ -208,7 +208,7 @@ async fn every_state_and_reason_is_visible_through_the_api() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 /// The second of two equal runs has nothing to do.

@@ -95,7 +95,7 @@ async fn chaos_f03_attempts_of_killed_workers_are_lost_and_their_slots_freed() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 /// Waits until the start of the only task of the run was reported.
@@ -169,7 +169,7 @@ async fn chaos_f08_the_outcome_of_a_worker_after_a_long_pause_is_refused() {
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }
 
 #[tokio::test]
@@ -219,5 +219,5 @@ async fn chaos_f13_no_outcome_is_lost_when_connections_are_cut_and_services_kill
     invariants::check(&mut running.mesh, &binaries())
         .await
         .unwrap();
-    running.mesh.stop().unwrap();
+    running.mesh.stop().await.unwrap();
 }

@@ -55,19 +55,20 @@ fn run() -> Result<ExitCode> {
 struct SharedMesh {
     mesh: LocalMesh,
     dir: PathBuf,
-    /// Runs the connections of the mesh's probe.
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 impl SharedMesh {
     fn start(dir: &Path) -> Result<SharedMesh> {
         let own = std::env::current_exe().context("find this binary")?;
         let binaries = own.parent().context("find the folder of this binary")?;
-        let options = (0..TENANTS)
-            .map(|number| format!("test-{number:02}"))
-            .fold(MeshOptions::new(dir, binaries), |options, tenant| {
-                options.tenant(&tenant)
-            });
+        let options = MeshOptions {
+            postgres: PostgresOptions::without_durability(),
+            tenants: (0..TENANTS)
+                .map(|number| format!("test-{number:02}"))
+                .collect(),
+            ..MeshOptions::new(dir, binaries)
+        };
         let runtime = Runtime::new().context("start a runtime")?;
         let mesh = runtime
             .block_on(LocalMesh::start(options, |_| ()))
@@ -75,7 +76,7 @@ impl SharedMesh {
         Ok(SharedMesh {
             mesh,
             dir: dir.to_owned(),
-            _runtime: runtime,
+            runtime,
         })
     }
 
@@ -84,6 +85,8 @@ impl SharedMesh {
     }
 
     fn stop(self) -> Result<()> {
-        self.mesh.stop().context("stop the mesh that tests share")
+        self.runtime
+            .block_on(self.mesh.stop())
+            .context("stop the mesh that tests share")
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use sqlx::{Connection, PgConnection};
 
-use crate::postgres::Postgres;
+use crate::postgres::{Postgres, PostgresOptions};
 use crate::secret::load_or_create_secret;
 
 const NAME: &str = "servo";
@@ -18,10 +18,14 @@ pub(super) struct Database {
 }
 
 impl Database {
-    pub(super) fn open(dir: &Path, existing: Option<&str>) -> Result<Database> {
+    pub(super) fn open(
+        dir: &Path,
+        existing: Option<&str>,
+        options: PostgresOptions,
+    ) -> Result<Database> {
         match existing {
             Some(url) => Database::existing(url, dir),
-            None => Database::private(dir),
+            None => Database::private(dir, options),
         }
     }
 
@@ -59,8 +63,8 @@ impl Database {
         self.cluster.as_mut()
     }
 
-    fn private(dir: &Path) -> Result<Database> {
-        let cluster = Postgres::start(&dir.join("postgres"))?;
+    fn private(dir: &Path, options: PostgresOptions) -> Result<Database> {
+        let cluster = Postgres::start_with(&dir.join("postgres"), options)?;
         Ok(Database {
             admin_url: cluster.admin_url_of(NAME),
             service_url: format!("postgres://127.0.0.1:{}/{NAME}", cluster.port()),

@@ -38,6 +38,7 @@ pub use probe::ServiceStatus;
 pub const TENANT: &str = "demo";
 
 const DRAIN_GRACE: Duration = Duration::from_secs(15);
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long services may take to become healthy.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(120);
@@ -81,7 +82,11 @@ impl LocalMesh {
             .with_context(|| format!("create {}", options.dir.display()))?;
         let dir = options.dir.canonicalize()?;
         let lock = DirLock::take(&dir)?;
-        let database = Database::open(&dir, options.database_url.as_deref())?;
+        let database = Database::open(
+            &dir,
+            options.database_url.as_deref(),
+            options.postgres.clone(),
+        )?;
         done(Step::Postgres);
         let probe = write_certificates(&dir.join("tls"))?;
         done(Step::Certificates);
@@ -241,7 +246,7 @@ impl LocalMesh {
     }
 
     /// Drains all instances of a service and waits until they have ended.
-    pub fn stop_service(&mut self, service: Service) -> Result<()> {
+    pub async fn stop_service(&mut self, service: Service) -> Result<()> {
         let of_service = |instance: &Instance| instance.service == service;
         for instance in self
             .processes
@@ -251,22 +256,19 @@ impl LocalMesh {
             .collect::<Vec<_>>()
         {
             if let Some(mut child) = self.processes.remove(&instance) {
-                child.stop(Signal::SIGTERM, DRAIN_GRACE)?;
+                drain(&mut child)?;
+                wait_or_kill(&mut child).await?;
             }
         }
         Ok(())
     }
 
     /// Drains all services, then stops Postgres.
-    pub fn stop(mut self) -> Result<()> {
-        for child in self.processes.values_mut() {
-            if child.try_wait()?.is_none() {
-                child.signal(Signal::SIGTERM)?;
-            }
-        }
+    pub async fn stop(mut self) -> Result<()> {
+        self.processes.values_mut().try_for_each(drain)?;
         // No second signal, because on that a service exits at once and abandons its work.
         for child in self.processes.values_mut() {
-            child.wait_or_kill(DRAIN_GRACE)?;
+            wait_or_kill(child).await?;
         }
         self.postgres().map_or(Ok(()), Postgres::stop)
     }
@@ -372,6 +374,27 @@ fn choose_ports(instances: &[Instance], free: &mut FreePorts) -> Result<BTreeMap
         ))
     };
     instances.iter().map(choose).collect()
+}
+
+fn drain(child: &mut Child) -> Result<()> {
+    if child.try_wait()?.is_none() {
+        child.signal(Signal::SIGTERM)?;
+    }
+    Ok(())
+}
+
+/// Waits at most [`DRAIN_GRACE`] for the end. Does not block the runtime, because a service that
+/// drains waits until its clients, which may run here, have closed their connections.
+async fn wait_or_kill(child: &mut Child) -> Result<()> {
+    let deadline = Instant::now() + DRAIN_GRACE;
+    while child.try_wait()?.is_none() {
+        if Instant::now() >= deadline {
+            child.kill_group()?;
+            return Ok(());
+        }
+        tokio::time::sleep(DRAIN_POLL_INTERVAL).await;
+    }
+    Ok(())
 }
 
 fn waiting(unhealthy: &[ServiceStatus]) -> String {

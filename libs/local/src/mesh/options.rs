@@ -9,6 +9,8 @@ use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 use servo_model::Service;
 
+use crate::postgres::PostgresOptions;
+
 /// The options of a mesh. The default is one instance of each service, with the services' default
 /// timings.
 #[derive(Debug, Clone)]
@@ -22,6 +24,8 @@ pub struct MeshOptions {
     /// The URL of an existing Postgres with a user that may create roles; `None` starts a private
     /// one.
     pub database_url: Option<String>,
+    /// The settings of the private Postgres.
+    pub postgres: PostgresOptions,
     /// Tenants in addition to [`crate::TENANT`], each with its own API key.
     pub tenants: Vec<String>,
     /// Whether workers with a certificate of the tenant `-` serve all tenants.
@@ -59,6 +63,7 @@ impl MeshOptions {
             binaries: binaries.into(),
             one_process: None,
             database_url: None,
+            postgres: PostgresOptions::default(),
             tenants: Vec::new(),
             shared_workers: false,
             timings: None,

@@ -45,7 +45,7 @@ impl Dev {
             signal = stop_signal() => return signal,
         };
         let ended = self.show_and_wait(&mut mesh).await;
-        stop(mesh, self.json).and(ended)
+        stop(mesh, self.json).await.and(ended)
     }
 
     async fn show_and_wait(&self, mesh: &mut LocalMesh) -> Result<()> {
@@ -81,9 +81,9 @@ impl Dev {
     }
 }
 
-fn stop(mesh: LocalMesh, quiet: bool) -> Result<()> {
+async fn stop(mesh: LocalMesh, quiet: bool) -> Result<()> {
     let began = Instant::now();
-    mesh.stop()?;
+    mesh.stop().await?;
     if !quiet {
         println!(
             "  stopped everything in {:.1} s",

@@ -110,7 +110,7 @@ async fn main() -> Result<()> {
         postgres_stats::print_statements(&bench.environment.postgres.admin_url()).await?;
     }
     println!("{}", Value::Object(bench.figures));
-    bench.started.stop()
+    bench.started.stop().await
 }
 
 /// The parts that outlive one mesh.
@@ -154,9 +154,9 @@ impl Started {
         ))
     }
 
-    fn stop(self) -> Result<()> {
+    async fn stop(self) -> Result<()> {
         self.worker.abort();
-        self.mesh.stop()
+        self.mesh.stop().await
     }
 }
 
@@ -223,7 +223,7 @@ impl Bench {
     }
 
     async fn restart(self, instances: usize) -> Result<Bench> {
-        self.started.stop()?;
+        self.started.stop().await?;
         let (started, _) = Started::new(&self.environment, instances).await?;
         Ok(Bench { started, ..self })
     }
