@@ -13,8 +13,8 @@ pub struct Interval {
     pub to: i64,
 }
 
-/// The intervals of the attempts of a task whose outcome counted. Other attempts had lost their slot
-/// before they ended.
+/// The intervals of the attempts of a task whose outcome counted. Other attempts had lost their
+/// slot before they ended.
 pub fn intervals(task: &GetTaskResponse) -> Vec<Interval> {
     let micros =
         |time: prost_types::Timestamp| time.seconds * 1_000_000 + i64::from(time.nanos) / 1_000;

@@ -200,8 +200,8 @@ async fn deadlocks(connection: &mut PgConnection) -> Result<Option<String>> {
     Ok((count > 0).then(|| format!("F18: {count} deadlocks")))
 }
 
-/// Checks all invariants; then stops the schedulers and checks that a rebuild of every table changes
-/// nothing.
+/// Checks all invariants; then stops the schedulers and checks that a rebuild of every table
+/// changes nothing.
 pub async fn check(mesh: &mut LocalMesh, binaries: &Path) -> Result<()> {
     let violations = violations(mesh.admin_url()).await?;
     ensure!(violations.is_empty(), "{}", violations.join("\n"));

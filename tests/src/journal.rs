@@ -1,9 +1,10 @@
 //! Compares the journal of the workers with the histories of Servo.
 //!
 //! The journal is a file outside of Servo with one line per attempt that a worker began. An attempt
-//! whose outcome counted has exactly one line. A line of any other attempt needs an explanation: its
-//! worker fell silent, it was not started in time, it was cancelled, or Postgres was killed before it
-//! had stored the claim. A process begins an attempt once, however often its envelope is delivered.
+//! whose outcome counted has exactly one line. A line of any other attempt needs an explanation:
+//! its worker fell silent, it was not started in time, it was cancelled, or Postgres was killed
+//! before it had stored the claim. A process begins an attempt once, however often its envelope is
+//! delivered.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;

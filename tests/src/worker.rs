@@ -1,7 +1,7 @@
 //! The handler of the test worker, which does what the configuration of a task says.
 //!
-//! For example `{"do": "sleep", "ms": 100}` in the configuration of the handler or of the asset. The
-//! name of the handler alone selects a behaviour too.
+//! For example `{"do": "sleep", "ms": 100}` in the configuration of the handler or of the asset.
+//! The name of the handler alone selects a behaviour too.
 
 use std::fs::File;
 use std::io::Write;
@@ -307,7 +307,8 @@ impl Handler for TestHandler {
             }
             Behaviour::Fail { .. } => AttemptOutcome::succeeded(),
             Behaviour::Die => std::process::exit(9),
-            // Tests check the effect of these reports on the server, so their responses are ignored.
+            // Tests check the effect of these reports on the server, so their responses are
+            // ignored.
             Behaviour::Duplicate => {
                 let _ = self.report_success(&attempt, &finished).await;
                 AttemptOutcome::succeeded()

@@ -1,4 +1,5 @@
-//! A worker for tests whose tasks select its behaviour: do nothing, sleep, fail, exit, hang and others.
+//! A worker for tests whose tasks select its behaviour: do nothing, sleep, fail, exit, hang and
+//! others.
 
 #![allow(
     clippy::disallowed_methods,

@@ -11,8 +11,8 @@ use crate::support::Running;
 
 const MEGABYTE: usize = 1 << 20;
 
-/// Asserts that a call was refused with this code and reason, for this field unless it is empty, and
-/// with these words.
+/// Asserts that a call was refused with this code and reason, for this field unless it is empty,
+/// and with these words.
 #[track_caller]
 fn refused<T: std::fmt::Debug>(
     result: Result<Response<T>, Status>,
@@ -623,8 +623,8 @@ async fn inv_17_foreign_deployments_tasks_workers_and_pools_are_not_found() {
     assert_eq!(world.rows().await, before, "events, pools, workers, …");
 }
 
-/// Asserts that sizes one below and at the limit are accepted, and that one above is refused with the
-/// number.
+/// Asserts that sizes one below and at the limit are accepted, and that one above is refused with
+/// the number.
 async fn check_limit<T: std::fmt::Debug>(
     what: &str,
     limit: usize,

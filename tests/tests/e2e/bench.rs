@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::support::binaries;
 
-/// Ranges wide enough for any machine and any load, so that a figure outside of its range is a defect
-/// of the benchmark or of the mesh: a zero, a negative time, a wrong unit, work that was not done.
+/// Ranges wide enough for any machine and any load, so that a figure outside of its range is a
+/// defect of the benchmark or of the mesh: a zero, a negative time, a wrong unit, work that was not
+/// done.
 const RANGES: [(&str, f64, f64); 15] = [
     ("floor_tasks_per_s", 10.0, 10_000_000.0),
     ("idle_latency_ms_p50", 0.1, 30_000.0),

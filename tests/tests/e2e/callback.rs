@@ -673,8 +673,8 @@ async fn f15_an_expired_path_is_accepted_only_with_the_outcome_path_of_its_attem
     let task = json!({"ordinal": one.task.unwrap().ordinal});
     let start = json!({"task": task, "session": "by-hand", "mode": "DISPATCH_MODE_PULL"});
     assert_eq!(web.post(&paths.start, start).await.0, StatusCode::OK);
-    // A shorter timeout than that of the asset, so that the attempt is not lost while its signatures
-    // expire.
+    // A shorter timeout than that of the asset, so that the attempt is not lost while its
+    // signatures expire.
     let beat = json!({"task": task, "session": "by-hand", "heartbeatTimeout": "1s"});
     let (_, response) = web.post(&paths.heartbeat, beat.clone()).await;
     let renewed = |verb: &str| response["renewed"][verb].as_str().unwrap().to_owned();

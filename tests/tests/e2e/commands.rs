@@ -24,7 +24,8 @@ fn standalone() -> Command {
     command
 }
 
-/// Runs `dev` until it has printed its services, interrupts it, and asserts that no process is left.
+/// Runs `dev` until it has printed its services, interrupts it, and asserts that no process is
+/// left.
 fn dev_once(dir: &Path) -> Value {
     let printed = interrupt(dev(dir), dir);
     assert_eq!(processes_naming(dir), Vec::<u32>::new(), "still running");

@@ -9,8 +9,8 @@ use servo_tests::user::User;
 
 use crate::support::Running;
 
-/// raw -> clean -> report, raw -> broken -> mail; the first attempt of `clean` fails, `broken` always
-/// fails.
+/// raw -> clean -> report, raw -> broken -> mail; the first attempt of `clean` fails, `broken`
+/// always fails.
 pub(crate) fn shop() -> api::Manifest {
     let flaky = r#"{"do":"fail","category":"TRANSIENT","times":1}"#;
     let clean = api::AssetDefinition {

@@ -19,8 +19,8 @@ use crate::support::{Running, binaries};
 
 /// The tenant with the small backlog.
 const SMALL: &str = "small";
-/// Tenants that trigger their first run when all slots are taken, some before the kill and some after
-/// it.
+/// Tenants that trigger their first run when all slots are taken, some before the kill and some
+/// after it.
 const LATE: [&str; 20] = [
     "late0", "late1", "late2", "late3", "late4", "late5", "late6", "late7", "late8", "late9",
     "late10", "late11", "late12", "late13", "late14", "late15", "late16", "late17", "late18",
@@ -370,7 +370,8 @@ impl Contest {
         CpuUsage::read(&self.running.mesh, postgres).unwrap()
     }
 
-    /// Measures how soon the first task of new tenants begins, which must not depend on the backlogs.
+    /// Measures how soon the first task of new tenants begins, which must not depend on the
+    /// backlogs.
     async fn check_newcomers(&self, late: &[User]) {
         let mut latencies = Vec::new();
         for user in late {

@@ -38,8 +38,8 @@ async fn chaos_inv_20_kill_9_of_postgres_loses_nothing_that_was_acknowledged() {
     survive(&[Victim::Postgres], 3).await;
 }
 
-/// Kills each victim several times (`kills` times in a sample) under load, then compares the journal
-/// of the workers with the histories.
+/// Kills each victim several times (`kills` times in a sample) under load, then compares the
+/// journal of the workers with the histories.
 async fn survive(victims: &[Victim], kills: usize) {
     let mut random = StdRng::seed_from_u64(seed());
     let mut running =

@@ -69,8 +69,8 @@ fn run(id: Uuid) -> String {
     RunId::from_bytes(id.into_bytes()).to_string()
 }
 
-/// Fills all tables: runs with checks, with quarantined versions and decisions, and with a conflict of
-/// run keys.
+/// Fills all tables: runs with checks, with quarantined versions and decisions, and with a conflict
+/// of run keys.
 async fn fill_tables(user: &User) {
     let worker = Checking {
         check_fails: Arc::default(),

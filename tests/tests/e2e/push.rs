@@ -217,8 +217,8 @@ async fn deploy_independent(user: &User, tasks: usize) {
         .unwrap();
 }
 
-/// Asserts that every task succeeded, and that every attempt that counts began once, however often it
-/// was delivered.
+/// Asserts that every task succeeded, and that every attempt that counts began once, however often
+/// it was delivered.
 async fn assert_each_began_once(
     user: &User,
     run: &str,
@@ -278,8 +278,8 @@ async fn forward(request: &[u8], worker: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Forwards every delivery twice, and answers the first delivery of each envelope with an error even
-/// if it was accepted, so that the queue repeats it.
+/// Forwards every delivery twice, and answers the first delivery of each envelope with an error
+/// even if it was accepted, so that the queue repeats it.
 async fn redeliver(listener: TcpListener, worker: String) {
     let seen = Arc::new(Mutex::new(HashSet::new()));
     while let Ok((mut stream, _)) = listener.accept().await {

@@ -80,7 +80,8 @@ async fn explain_gives_the_reason_of_every_waiting_task() {
     })
     .await;
 
-    // Two slots for three tasks: the flaky one runs first or last, and the sleepers keep their slots.
+    // Two slots for three tasks: the flaky one runs first or last, and the sleepers keep their
+    // slots.
     let _worker = user.start_worker(2);
     let explanations = until("the worker to be full", async || {
         let explanations = explain(&user, &run.run_id, "").await;

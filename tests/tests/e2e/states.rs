@@ -258,8 +258,8 @@ async fn stopped(user: &User) -> [String; 2] {
     [obeying, deaf]
 }
 
-/// A run that cannot be planned, and one that another service cancels; both were accepted before they
-/// were planned.
+/// A run that cannot be planned, and one that another service cancels; both were accepted before
+/// they were planned.
 async fn requested_by_another_service(running: &Running, user: &User) -> [String; 2] {
     let unplannable = append_request(running, 1, "absent/asset").await;
     let unwanted = append_request(running, 2, "stopped.*").await;

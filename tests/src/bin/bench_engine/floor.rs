@@ -1,5 +1,5 @@
-//! The rate that the hardware allows: the same Postgres with only the row writes of tasks, in batches
-//! of 1,000 by hand-written SQL, without planning, signing, sending or deciding.
+//! The rate that the hardware allows: the same Postgres with only the row writes of tasks, in
+//! batches of 1,000 by hand-written SQL, without planning, signing, sending or deciding.
 //!
 //! Two connections, one per core, each statement with its own durable commit: create tasks; claim
 //! (an event, the task); finish (an event, the task, its partition, its version). Seven rows per

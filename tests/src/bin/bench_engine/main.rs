@@ -1,8 +1,8 @@
-//! Measures how fast the whole mesh runs tasks: nine processes over mutual TLS on a private Postgres,
-//! and this process as the client and the only worker.
+//! Measures how fast the whole mesh runs tasks: nine processes over mutual TLS on a private
+//! Postgres, and this process as the client and the only worker.
 //!
-//! Times are from the call of TriggerRun until GetRun returns an ended run. Prints a table to stderr
-//! while it runs; the last line of stdout is JSON.
+//! Times are from the call of TriggerRun until GetRun returns an ended run. Prints a table to
+//! stderr while it runs; the last line of stdout is JSON.
 
 #![allow(
     clippy::disallowed_methods,
