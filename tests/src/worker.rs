@@ -196,6 +196,16 @@ fn commit(envelope: &api::TaskEnvelope, marker: Marker) -> Result<api::Output> {
     })
 }
 
+/// The presigned path with another signature of the same length.
+pub fn forge(path: &str) -> String {
+    let (rest, signature) = path.split_once("sig=").unwrap_or((path, ""));
+    let other = if signature.starts_with('A') { 'B' } else { 'A' };
+    format!(
+        "{rest}sig={other}{}",
+        signature.get(1..).unwrap_or_default()
+    )
+}
+
 fn category(name: &str) -> api::ErrorCategory {
     let full = format!("ERROR_CATEGORY_{}", name.to_ascii_uppercase());
     api::ErrorCategory::from_str_name(&full).unwrap_or(api::ErrorCategory::UserCode)
@@ -322,8 +332,7 @@ impl Handler for TestHandler {
                 })
             }
             Behaviour::Forge => {
-                let forged = format!("{}A", &finished[..finished.len().saturating_sub(1)]);
-                let _ = self.report_success(&attempt, &forged).await;
+                let _ = self.report_success(&attempt, &forge(&finished)).await;
                 AttemptOutcome::succeeded()
             }
             Behaviour::Hang => {
@@ -391,6 +400,12 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(Behaviour::of(&envelope), expected);
+    }
+
+    #[test]
+    fn a_forged_path_differs_only_in_its_signature() {
+        assert_eq!(forge("/finished?kid=a&sig=xyz"), "/finished?kid=a&sig=Ayz");
+        assert_eq!(forge("/finished?kid=a&sig=Ayz"), "/finished?kid=a&sig=Byz");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use servo_model::Service;
 use servo_tests::full;
 use servo_tests::manifest::{asset, manifest, with_short_timeouts};
 use servo_tests::user::{User, WORKSPACE};
+use servo_tests::worker::forge;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::{mpsc, watch};
 use tonic::body::Body;
@@ -310,7 +311,7 @@ async fn invalid_calls_over_https_and_of_tail_logs_get_precise_errors() {
         let detail = response["detail"].as_str().unwrap();
         assert!(detail.contains(word), "{response}");
     }
-    let forged = format!("{}A", &paths.finished[..paths.finished.len() - 1]);
+    let forged = forge(&paths.finished);
     web.refused(&forged, "{}", unknown, "SIGNATURE_INVALID")
         .await;
     let other_verb = paths.finished.replace("/finished?", "/start?");
@@ -683,15 +684,14 @@ async fn f15_an_expired_path_is_accepted_only_with_the_outcome_path_of_its_attem
     let last = last_heartbeat(&running.mesh, user.tenant()).await;
     let lines =
         |text: &str| json!({"session": "by-hand", "sequence": "1", "lines": [{"text": text}]});
-    let forged = |path: &str| format!("{}A", &path[..path.len() - 1]);
     for (path, renewal, reason) in [
         (&beats, "", "SIGNATURE_EXPIRED"),
         (&logs, "", "SIGNATURE_EXPIRED"),
         (&beats, beats.as_str(), "SIGNATURE_EXPIRED"),
         (&beats, &foreign, "SIGNATURE_INVALID"),
         (&logs, &foreign, "SIGNATURE_INVALID"),
-        (&beats, &forged(&outcome), "SIGNATURE_INVALID"),
-        (&forged(&beats), &outcome, "SIGNATURE_INVALID"),
+        (&beats, &forge(&outcome), "SIGNATURE_INVALID"),
+        (&forge(&beats), &outcome, "SIGNATURE_INVALID"),
         (&beats, &paths.logs, "SIGNATURE_INVALID"),
     ] {
         let body = if path == &logs {
