@@ -98,6 +98,9 @@ impl<T: Send + 'static, A: Send + 'static> Batcher<T, A> {
                     },
                 };
                 let Some(first) = first else { return };
+                if first.reply.is_closed() {
+                    continue;
+                }
                 let batch = gather::<H>(first, &mut inbox, &mut held_over, limits.batch_max);
                 run(&mut handler, batch.await).await;
             }
@@ -130,6 +133,9 @@ impl<T: Send + 'static, A: Send + 'static> Batcher<T, A> {
                     None => inbox.recv().await,
                 };
                 let Some(first) = first else { return };
+                if first.reply.is_closed() {
+                    continue;
+                }
                 let batch = gather::<H>(first, &mut inbox, &mut held_over, limits.batch_max).await;
                 let mut handler = handler.clone();
                 spawn_task(name, async move {

@@ -38,6 +38,7 @@ pub use probe::ServiceStatus;
 pub const TENANT: &str = "demo";
 
 const DRAIN_GRACE: Duration = Duration::from_secs(15);
+const DRAIN_GRACE_WITHOUT_POSTGRES: Duration = Duration::from_secs(1);
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long services may take to become healthy.
@@ -257,7 +258,7 @@ impl LocalMesh {
         {
             if let Some(mut child) = self.processes.remove(&instance) {
                 drain(&mut child)?;
-                wait_or_kill(&mut child).await?;
+                wait_or_kill(&mut child, DRAIN_GRACE).await?;
             }
         }
         Ok(())
@@ -265,12 +266,23 @@ impl LocalMesh {
 
     /// Drains all services, then stops Postgres.
     pub async fn stop(mut self) -> Result<()> {
+        let grace = self.drain_grace()?;
         self.processes.values_mut().try_for_each(drain)?;
         // No second signal, because on that a service exits at once and abandons its work.
         for child in self.processes.values_mut() {
-            wait_or_kill(child).await?;
+            wait_or_kill(child, grace).await?;
         }
         self.postgres().map_or(Ok(()), Postgres::stop)
+    }
+
+    /// Without Postgres the work of a service cannot be finished.
+    fn drain_grace(&mut self) -> Result<Duration> {
+        let ended = self.postgres().map_or(Ok(None), Postgres::ended)?;
+        Ok(if ended.is_some() {
+            DRAIN_GRACE_WITHOUT_POSTGRES
+        } else {
+            DRAIN_GRACE
+        })
     }
 
     /// Polls until all services are healthy; fails with the last log line of a service that ended,
@@ -383,10 +395,10 @@ fn drain(child: &mut Child) -> Result<()> {
     Ok(())
 }
 
-/// Waits at most [`DRAIN_GRACE`] for the end. Does not block the runtime, because a service that
-/// drains waits until its clients, which may run here, have closed their connections.
-async fn wait_or_kill(child: &mut Child) -> Result<()> {
-    let deadline = Instant::now() + DRAIN_GRACE;
+/// Waits at most `grace` for the end. Does not block the runtime, because a service that drains
+/// waits until its clients, which may run here, have closed their connections.
+async fn wait_or_kill(child: &mut Child, grace: Duration) -> Result<()> {
+    let deadline = Instant::now() + grace;
     while child.try_wait()?.is_none() {
         if Instant::now() >= deadline {
             child.kill_group()?;

@@ -103,7 +103,7 @@ _AT = "assets[3].partitions"
     ("change", "path", "part"),
     [
         (set_to("assets[3].key", "Bad"), "assets[3].key", "is not an asset key"),
-        (set_to("assets[3].key", "n/b"), "assets[3].key", "stands at assets[2] already"),
+        (set_to("assets[3].key", "n/b"), "assets[3].key", "is already declared at assets[2]"),
         (
             set_to("assets[2].dependencies[0].upstream", "raw/event"),
             "assets[2].dependencies[0].upstream",
@@ -113,7 +113,7 @@ _AT = "assets[3].partitions"
         (
             set_to("assets[2].dependencies[0].parameter", "1st"),
             "assets[2].dependencies[0].parameter",
-            "is no name for a parameter",
+            "is not a parameter name",
         ),
         (set_to("assets[2].dependencies[0].mapped", True), "assets[2].dependencies[0].mapped", "yields no items"),
         (lambda m: m.assets[1].ClearField("code"), "assets[1].code", "is missing"),
@@ -133,7 +133,7 @@ _AT = "assets[3].partitions"
         (
             lambda m: m.assets[1].retry.retry_on_categories.append(99),
             "assets[1].retry.retry_on_categories[0]",
-            "no error category",
+            "not an error category",
         ),
         (
             lambda m: m.assets[1].checks.append(quality_pb2.CheckDefinition(name="c")),
@@ -153,7 +153,7 @@ _AT = "assets[3].partitions"
             "before the start",
         ),
         (partitioning_c(fixed("r")), f"{_AT}.dimensions[0].fixed.values", "has 0 values"),
-        (partitioning_c(fixed("r", "a", "a")), f"{_AT}.dimensions[0].fixed.values", "stand twice"),
+        (partitioning_c(fixed("r", "a", "a")), f"{_AT}.dimensions[0].fixed.values", "wrong or repeated"),
         (partitioning_c(fixed("R", "a")), f"{_AT}.dimensions[0].name", "is not a dimension name"),
         (partitioning_c(days(), days()), _AT, "appears twice"),
         (
@@ -163,8 +163,8 @@ _AT = "assets[3].partitions"
         ),
         (also("n/z"), "assets[4].made_by", "there is no asset `n/z`"),
         (also("raw/events"), "assets[4].made_by", "has no task of its own"),
-        (also("n/c"), "assets[4].made_by", "cut in another way"),
-        (schedule("0 6 * *", "", "n/a"), "schedules[0].cron", "no cron of five fields"),
+        (also("n/c"), "assets[4].made_by", "partitioned differently"),
+        (schedule("0 6 * *", "", "n/a"), "schedules[0].cron", "not a cron expression of five fields"),
         (schedule("0 6 * * *", "Moon", "n/a"), "schedules[0].time_zone", "is not an IANA time zone"),
         (schedule("0 6 * * *", "", "n/z"), "schedules[0].run.selection[0]", "there is no asset `n/z`"),
         (schedule("0 6 * * *", "", "+"), "schedules[0].run.selection[0]", "is not a selection"),

@@ -26,7 +26,7 @@ pub(super) fn check<'a>(manifest: &'a Manifest, faults: &mut Faults) -> Names<'a
             faults.add(
                 format!("{at}.key"),
                 format!(
-                    "`{}` stands at assets[{first}] already; keep one",
+                    "`{}` is already declared at assets[{first}]; keep one",
                     asset.key
                 ),
             );
@@ -273,7 +273,7 @@ fn check_retry(faults: &mut Faults, path: &str, retry: &RetryPolicy) {
         if !known {
             faults.add(
                 format!("{path}.retry_on_categories[{index}]"),
-                "is no error category",
+                "is not an error category",
             );
         }
     }

@@ -72,7 +72,7 @@ impl Reader<'_> {
             self.faults.add(
                 path,
                 format!(
-                    "`{}` is cut in another way; give both the same partitions",
+                    "`{}` is partitioned differently; give both the same partitions",
                     asset.made_by
                 ),
             );
@@ -221,7 +221,7 @@ fn check_parameter(faults: &mut Faults, path: &str, text: &str) {
     if !text.is_empty() && !is_name {
         faults.add(
             path,
-            "is no name for a parameter: write letters, digits and `_`, not beginning with a digit",
+            "is not a parameter name: write letters, digits and `_`, not beginning with a digit",
         );
     }
 }

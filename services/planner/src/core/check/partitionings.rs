@@ -110,7 +110,7 @@ fn fixed_values(faults: &mut Faults, path: &str, declared: &StaticValues) -> Opt
     if list.values().len() < count {
         faults.add(
             format!("{path}.values"),
-            "holds values that are wrong or stand twice; keep each once",
+            "holds values that are wrong or repeated; keep each once",
         );
     }
     Some(list)

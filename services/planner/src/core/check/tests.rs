@@ -46,7 +46,7 @@ fn keys_and_links_must_fit_together() {
     refuses(
         |m| m.assets[3].key = "n/b".into(),
         "assets[3].key",
-        "stands at assets[2] already",
+        "is already declared at assets[2]",
     );
     refuses(
         |m| m.assets[2].dependencies[0].upstream = "raw/event".into(),
@@ -64,7 +64,7 @@ fn keys_and_links_must_fit_together() {
     refuses(
         |m| m.assets[2].dependencies[0].parameter = "1st".into(),
         "assets[2].dependencies[0].parameter",
-        "is no name for a parameter",
+        "is not a parameter name",
     );
     refuses(
         |m| m.assets[2].dependencies[0].mapped = true,
@@ -120,7 +120,7 @@ fn settings_are_checked() {
             })
         },
         "assets[1].retry.retry_on_categories[0]",
-        "no error category",
+        "not an error category",
     );
     refuses(
         |m| {
@@ -175,12 +175,12 @@ fn partitions_are_checked() {
     refuses(
         with(vec![fixed("r", &["a", "a"])]),
         &format!("{at}.dimensions[0].fixed.values"),
-        "stand twice",
+        "wrong or repeated",
     );
     refuses(
         with(vec![fixed("R", &["a"])]),
         &format!("{at}.dimensions[0].name"),
-        "no dimension name",
+        "not a dimension name",
     );
     refuses(with(vec![days(), days()]), at, "appears twice");
     let mapping = DimensionMapping {
@@ -220,7 +220,7 @@ fn assets_made_by_one_task_must_match() {
         "assets[4].made_by",
         "has no task of its own",
     );
-    refuses(push("n/c"), "assets[4].made_by", "cut in another way");
+    refuses(push("n/c"), "assets[4].made_by", "partitioned differently");
 }
 
 #[test]
@@ -239,12 +239,12 @@ fn schedules_must_name_existing_assets() {
     refuses(
         push(schedule("0 6 * *", "", "n/a")),
         "schedules[0].cron",
-        "no cron of five fields",
+        "not a cron expression of five fields",
     );
     refuses(
         push(schedule("0 6 * * *", "Moon", "n/a")),
         "schedules[0].time_zone",
-        "no IANA time zone",
+        "not an IANA time zone",
     );
     refuses(
         push(schedule("0 6 * * *", "", "n/z")),

@@ -76,7 +76,7 @@ pub(super) fn cron(faults: &mut Faults, path: &str, text: &str) {
     {
         faults.add(
             path,
-            "is no cron of five fields: write minute, hour, day, month and weekday, such as `0 6 * * 1`",
+            "is not a cron expression of five fields: write minute, hour, day, month and weekday, such as `0 6 * * 1`",
         );
     }
 }

@@ -135,7 +135,7 @@ def _check_retry(faults: Faults, path: str, retry: common_pb2.RetryPolicy) -> No
     known = set(state_pb2.ErrorCategory.values()) - {0}
     for index, category in enumerate(retry.retry_on_categories):
         if category not in known:
-            faults.add(f"{path}.retry_on_categories[{index}]", "is no error category")
+            faults.add(f"{path}.retry_on_categories[{index}]", "is not an error category")
     for field in ("retry_on_types", "never_on_types"):
         for index, name in enumerate(getattr(retry, field)):
             values.name(faults, f"{path}.{field}[{index}]", name)

@@ -50,7 +50,7 @@ class _Reader:
         elif asset.checks:
             self.faults.add(f"assets[{index}].checks", f"run in the task of `{asset.made_by}`; define them there")
         elif self.partitionings[maker] != self.partitionings[index]:
-            self.faults.add(path, f"`{asset.made_by}` is cut in another way; give both the same partitions")
+            self.faults.add(path, f"`{asset.made_by}` is partitioned differently; give both the same partitions")
         return maker
 
     def links(self, index: int) -> list[Link]:
@@ -124,7 +124,7 @@ class _Reader:
 
 def _check_parameter(faults: Faults, path: str, text: str) -> None:
     if text and (len(text) > values.NAME_BYTES_MAX or not _PARAMETER.fullmatch(text)):
-        faults.add(path, "is no name for a parameter: write letters, digits and `_`, not beginning with a digit")
+        faults.add(path, "is not a parameter name: write letters, digits and `_`, not beginning with a digit")
 
 
 def _wanted(given: partition_pb2.DimensionMapping) -> WantedRule | None:

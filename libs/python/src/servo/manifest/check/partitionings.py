@@ -92,5 +92,5 @@ def _fixed(faults: Faults, path: str, given: partition_pb2.StaticValues) -> Fixe
         else:
             read[typed(value)] = value
     if len(read) < count:
-        faults.add(f"{path}.values", "holds values that are wrong or stand twice; keep each once")
+        faults.add(f"{path}.values", "holds values that are wrong or repeated; keep each once")
     return Fixed(tuple(read.values()))

@@ -80,7 +80,10 @@ def cron(faults: Faults, path: str, text: str) -> None:
     fields = text.split()
     known = all(_CRON_FIELD.fullmatch(field) for field in fields)
     if len(fields) != _CRON_FIELDS or not known or len(text.encode()) > NAME_BYTES_MAX:
-        faults.add(path, "is no cron of five fields: write minute, hour, day, month and weekday, such as `0 6 * * 1`")
+        faults.add(
+            path,
+            "is not a cron expression of five fields: write minute, hour, day, month and weekday, such as `0 6 * * 1`",
+        )
 
 
 def zone(faults: Faults, path: str, text: str) -> None:
