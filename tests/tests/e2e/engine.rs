@@ -4,7 +4,7 @@ use servo_client::api::{self, Outcome, RunState, TaskState};
 use servo_local::LivenessTimings;
 use servo_local::wait::{until, until_true};
 use servo_model::Service;
-use servo_tests::manifest::{asset, fan_out, manifest};
+use servo_tests::manifest::{asset, fan_out, manifest, with_short_timeouts};
 use servo_tests::user::User;
 
 use crate::support::Running;
@@ -152,11 +152,12 @@ async fn a_run_survives_kill_9_of_every_service_that_handles_it() {
     let mut running = Running::start_with(|options| options.timings(LivenessTimings::FAST)).await;
     let user = User::of(&running.mesh).unwrap();
     let _worker = user.start_worker(4);
-    let nap = r#"{"do":"sleep","ms":150}"#;
+    let sleep = r#"{"do":"sleep","ms":150}"#;
     let keys: Vec<String> = (0..40).map(|n| format!("long/t{n}")).collect();
+    // An envelope may be lost with a killed process; its task is dispatched again after the timeout.
     let link = |n: usize| match n {
-        0..4 => asset(&keys[n], &[], nap),
-        n => asset(&keys[n], &[&keys[n - 4]], nap),
+        0..4 => with_short_timeouts(asset(&keys[n], &[], sleep)),
+        n => with_short_timeouts(asset(&keys[n], &[&keys[n - 4]], sleep)),
     };
     user.deploy(manifest((0..40).map(link).collect()))
         .await
