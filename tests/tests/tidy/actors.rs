@@ -69,7 +69,10 @@ impl<'ast> Visit<'ast> for ActorNames {
 #[test]
 fn every_actor_is_tested_to_panic() {
     let test = fs::read_to_string(root().join(PANIC_TEST)).unwrap();
-    none(untested(&product(&["libs", "services"]), &test));
+    let mut sources = product(&["libs", "services"]);
+    // It starts processes.
+    sources.retain(|source| source.crate_path() != "libs/local");
+    none(untested(&sources, &test));
 }
 
 #[test]

@@ -5,15 +5,7 @@ use syn::visit::Visit;
 use crate::source::{Source, finds, is_for_tests, none, product};
 
 /// Crates that pure code does not name.
-const CRATES: [&str; 7] = [
-    "hyper",
-    "rand",
-    "servo_mesh",
-    "servo_store",
-    "sqlx",
-    "tokio",
-    "tonic",
-];
+const CRATES: [&str; 6] = ["hyper", "rand", "servo_store", "sqlx", "tokio", "tonic"];
 /// Functions that read a clock or a source of chance, by their last two segments.
 const FUNCTIONS: [&str; 8] = [
     "Instant::now",
