@@ -51,8 +51,7 @@ def quick_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     with started(
         binaries,
         tmp_path_factory.mktemp("quick-mesh"),
-        SERVO_CALLBACK__HEARTBEAT_INTERVAL=beat,
-        SERVO_DISPATCHER__HEARTBEAT_INTERVAL=beat,
+        SERVO_ATTEMPTS__HEARTBEAT_INTERVAL=beat,
         SERVO_DISPATCHER__LEASE_TTL=lease,
         SERVO_SCHEDULER__LEASE_TTL=lease,
     ) as running:
@@ -66,9 +65,7 @@ def forgetful_mesh(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     with started(
         binaries,
         tmp_path_factory.mktemp("forgetful-mesh"),
-        SERVO_CALLBACK__HEARTBEAT_INTERVAL=beat,
-        SERVO_CALLBACK__SIGNATURE_GRACE=grace,
-        SERVO_DISPATCHER__HEARTBEAT_INTERVAL=beat,
-        SERVO_DISPATCHER__SIGNATURE_GRACE=grace,
+        SERVO_ATTEMPTS__HEARTBEAT_INTERVAL=beat,
+        SERVO_ATTEMPTS__SIGNATURE_GRACE=grace,
     ) as running:
         yield running

@@ -215,7 +215,7 @@ def test_waiting_run_can_be_explained_and_cancelled(mesh: Mesh, tmp_path: Path) 
     waiting = shop.servo("runs", "watch", "--timeout", "0.5")
     assert (waiting.returncode, "has not ended within 0.5 s and continues" in waiting.stderr) == (6, True)
     assert shop.servo("runs", "watch", "--timeout", "0.5", "--json").returncode == 6
-    assert "no connected worker serves its workspace" in shop.ok("runs", "explain")
+    assert "no connected worker matches the task's workspace" in shop.ok("runs", "explain")
     assert shop.servo("doctor").returncode == 7
     assert "CANCELLED" in shop.ok("runs", "cancel", "last", "--wait")
     assert shop.servo("runs", "cancel", "last").returncode == 5

@@ -34,6 +34,6 @@ def reason_text(client: Client, task: run_pb2.Task) -> str:
     if task.reason != state_pb2.TRANSITION_REASON_SKIPPED_BY_USER_CODE:
         return reason
     attempts = client.task(task.run_id, task.task_id).attempts
-    reason = next((each.skip_reason for each in attempts if each.attempt_id == task.attempt_id), "")
-    first, *_ = reason.splitlines() or [""]
+    explanation = next((each.skip_reason for each in attempts if each.attempt_id == task.attempt_id), "")
+    first, *_ = explanation.splitlines() or [""]
     return f"{reason}: {first}" if first else reason

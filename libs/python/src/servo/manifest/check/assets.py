@@ -25,7 +25,7 @@ def check(manifest: manifest_pb2.Manifest, faults: Faults) -> dict[str, int]:
             faults.add(f"{at}.key", str(fault))
         else:
             if asset.key in names:
-                faults.add(f"{at}.key", f"`{asset.key}` stands at assets[{names[asset.key]}] already; keep one")
+                faults.add(f"{at}.key", f"`{asset.key}` is already declared at assets[{names[asset.key]}]; keep one")
             names.setdefault(asset.key, index)
         _check_asset(faults, at, asset, manifest)
     return names
