@@ -68,6 +68,7 @@ pub struct Pace {
     every: Duration,
     retry_max: Duration,
     doorbell: Doorbell,
+    interrupted_by_drain: bool,
 }
 
 impl Pace {
@@ -76,6 +77,7 @@ impl Pace {
             every,
             retry_max: FAILURE_DELAY_MAX,
             doorbell: Doorbell::default(),
+            interrupted_by_drain: false,
         }
     }
 
@@ -83,6 +85,16 @@ impl Pace {
     #[must_use]
     pub fn retried_within(self, retry_max: Duration) -> Pace {
         Pace { retry_max, ..self }
+    }
+
+    /// Ends a pass in progress when the process drains, for loops whose passes follow a stream and
+    /// would otherwise use up the grace period.
+    #[must_use]
+    pub fn interrupted_by_drain(self) -> Pace {
+        Pace {
+            interrupted_by_drain: true,
+            ..self
+        }
     }
 
     #[must_use]
@@ -108,7 +120,8 @@ impl Doorbell {
     }
 }
 
-/// Repeats `run_once` until the process drains; a pass in progress is finished.
+/// Repeats `run_once` until the process drains; a pass in progress is finished unless the pace says
+/// otherwise.
 pub(crate) async fn repeat<F, Fut, P, E>(
     name: &'static str,
     pace: Pace,
@@ -126,7 +139,10 @@ pub(crate) async fn repeat<F, Fut, P, E>(
         failures: 0,
     };
     while !context.shutdown.is_draining() {
-        let outcome = AssertUnwindSafe(run_once()).catch_unwind().await;
+        let outcome = tokio::select! {
+            outcome = AssertUnwindSafe(run_once()).catch_unwind() => outcome,
+            () = context.shutdown.draining(), if pace.interrupted_by_drain => break,
+        };
         let outcome = outcome.map_or_else(
             |_| Err("it panicked".to_owned()),
             |pass| pass.map_err(|e| e.to_string()),

@@ -257,9 +257,11 @@ impl Parts {
                     )
                 },
             )
-            .with_loop("limits", Pace::every(LIMITS_RETRY), move || {
-                limits::run_once(quota.clone(), limits_engine.clone())
-            })
+            .with_loop(
+                "limits",
+                Pace::every(LIMITS_RETRY).interrupted_by_drain(),
+                move || limits::run_once(quota.clone(), limits_engine.clone()),
+            )
             .with_loop(
                 "registry",
                 Pace::every(registry::RECORD_INTERVAL),

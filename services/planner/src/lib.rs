@@ -57,9 +57,11 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let planner = Planner::new(store.clone(), mesh.config(), limits)?;
     mesh.serve(PlannerServiceServer::new(planner))
         .ready_when(store.readiness())
-        .with_loop("limits", Pace::every(limits_loop::RETRY), move || {
-            limits_loop::run_once(quota.clone(), limits_tx.clone())
-        })
+        .with_loop(
+            "limits",
+            Pace::every(limits_loop::RETRY).interrupted_by_drain(),
+            move || limits_loop::run_once(quota.clone(), limits_tx.clone()),
+        )
         .with_loop(
             "expire",
             Pace::every(expire_requests::INTERVAL),

@@ -249,9 +249,11 @@ async fn serve_loops(
             Pace::every(renewal).retried_within(renewal),
             move || lease_loop.clone().run_once(),
         )
-        .with_loop("limits", Pace::every(follow_limits::EVERY), move || {
-            follower.clone().run_once()
-        })
+        .with_loop(
+            "limits",
+            Pace::every(follow_limits::EVERY).interrupted_by_drain(),
+            move || follower.clone().run_once(),
+        )
         .with_loop("sweep bus", Pace::every(sweep_bus::EVERY), move || {
             sweep_bus::run_once(bus_doorbell.clone(), bus.clone())
         })
