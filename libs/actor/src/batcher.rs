@@ -248,16 +248,13 @@ mod tests {
     use std::sync::Mutex;
     use std::time::Duration;
 
-    use tokio::sync::Notify;
-
     use super::*;
 
     /// Answers with the item and its batch, and waits to be released before each batch.
-    #[derive(Clone, Default)]
+    #[derive(Clone)]
     struct Recorder {
         batches: Arc<Mutex<Vec<Vec<u32>>>>,
-        gate: Arc<Notify>,
-        gated: bool,
+        gate: Arc<Semaphore>,
     }
 
     impl BatchHandler for Recorder {
@@ -266,9 +263,7 @@ mod tests {
 
         async fn run(&mut self, items: Vec<u32>) -> Vec<u32> {
             self.batches.lock().unwrap().push(items.clone());
-            if self.gated {
-                self.gate.notified().await;
-            }
+            self.gate.acquire().await.unwrap().forget();
             items.iter().map(|item| item * 10).collect()
         }
 
@@ -282,8 +277,8 @@ mod tests {
 
     fn gated() -> Recorder {
         Recorder {
-            gated: true,
-            ..Recorder::default()
+            batches: Arc::default(),
+            gate: Arc::new(Semaphore::new(0)),
         }
     }
 
@@ -314,10 +309,7 @@ mod tests {
         .await;
         let rest: Vec<_> = (2..=5).map(call).collect();
         until("four more items", || batcher.queued() == 5).await;
-        for _ in 0..3 {
-            recorder.gate.notify_one();
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        recorder.gate.add_permits(3);
         assert_eq!(first.await.unwrap(), Ok(10));
         for (item, call) in (2..=5).zip(rest) {
             assert_eq!(call.await.unwrap(), Ok(item * 10));
@@ -351,10 +343,7 @@ mod tests {
             })
             .await;
         }
-        for _ in 0..5 {
-            recorder.gate.notify_one();
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        recorder.gate.add_permits(5);
         for call in calls {
             assert!(call.await.unwrap().is_ok());
         }
@@ -376,10 +365,7 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert!(!third.is_finished(), "there is no capacity for it");
         assert_eq!(batcher.queued(), 2);
-        for _ in 0..3 {
-            recorder.gate.notify_one();
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        recorder.gate.add_permits(3);
         let answers = [first, second, third];
         for (call, expected) in answers.into_iter().zip([10, 20, 30]) {
             assert_eq!(call.await.unwrap(), Ok(expected));
@@ -405,9 +391,9 @@ mod tests {
             async move { batcher.call(3).await }
         });
         until("the third item", || batcher.queued() == 3).await;
-        recorder.gate.notify_one();
+        recorder.gate.add_permits(1);
         assert_eq!(first.await.unwrap(), Ok(10));
-        recorder.gate.notify_one();
+        recorder.gate.add_permits(1);
         assert_eq!(third.await.unwrap(), Ok(30));
         assert_eq!(*recorder.batches.lock().unwrap(), [vec![1], vec![3]]);
     }
@@ -433,10 +419,7 @@ mod tests {
             2,
             "the third one waits"
         );
-        for _ in 0..3 {
-            recorder.gate.notify_one();
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        recorder.gate.add_permits(3);
         for call in calls {
             assert!(call.await.unwrap().is_ok());
         }

@@ -1,4 +1,4 @@
-//! What a task requires from workers and limits, derived from its plan.
+//! The requirements of a task on workers and limits, derived from its plan.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is known of each execution shard: which stream reported it, and for which admission shards
+//! The state of each execution shard: which stream reported it, and for which admission shards
 //! the report is complete.
 
 use std::collections::HashMap;
