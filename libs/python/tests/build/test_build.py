@@ -58,7 +58,7 @@ def shop(folder: Path) -> Path:
             "src/shop/__pycache__/x.pyc": "x",
             "src/shop/test_assets.py": "import servo\nraise RuntimeError('tests are not packaged')\n",
             "src/.env": "SECRET=1\n",
-            "src/one-off.py": "import servo\nraise RuntimeError('no import can say this name')\n",
+            "src/one-off.py": "import servo\nraise RuntimeError('this file name cannot be imported')\n",
             "requirements.txt": "# needed\nPolars == 1.2.3\nduckdb==1.0 --hash=sha256:aa \\\n  --hash=sha256:bb\n",
         },
     )
@@ -71,14 +71,14 @@ def servo(*arguments: object) -> subprocess.CompletedProcess[str]:
 def test_a_project_becomes_files_under_their_digests(tmp_path: Path) -> None:
     answer = servo("build", shop(tmp_path), "--json", "--code-version", "c0ffee")
     assert answer.returncode == 0, answer.stderr
-    reported = json.loads(answer.stdout)
+    summary = json.loads(answer.stdout)
     folder = tmp_path / ".servo/build"
-    assert json.loads((folder / "build.json").read_text()) == reported
-    assert (reported["assets"], reported["schedules"], reported["sensors"]) == (2, 1, 0)
+    assert json.loads((folder / "build.json").read_text()) == summary
+    assert (summary["assets"], summary["schedules"], summary["sensors"]) == (2, 1, 0)
     for kind, suffix in (("manifest", "json"), ("archive", "zip"), ("requirements", "txt")):
-        content = (folder / f"{reported[kind]}.{suffix}").read_bytes()
-        assert hashlib.sha256(content).hexdigest() == reported[kind]
-    with zipfile.ZipFile(folder / f"{reported['archive']}.zip") as zipped:
+        content = (folder / f"{summary[kind]}.{suffix}").read_bytes()
+        assert hashlib.sha256(content).hexdigest() == summary[kind]
+    with zipfile.ZipFile(folder / f"{summary['archive']}.zip") as zipped:
         assert zipped.namelist() == [
             "one-off.py",
             "requirements.lock",
@@ -89,8 +89,8 @@ def test_a_project_becomes_files_under_their_digests(tmp_path: Path) -> None:
         ]
         expected = "duckdb==1.0 --hash=sha256:aa --hash=sha256:bb\nPolars == 1.2.3\n"
         assert zipped.read("requirements.lock").decode() == expected
-    manifest = json.loads((folder / f"{reported['manifest']}.json").read_text())
-    assert manifest["artifact"]["digest"] == reported["archive"]
+    manifest = json.loads((folder / f"{summary['manifest']}.json").read_text())
+    assert manifest["artifact"]["digest"] == summary["archive"]
     assert manifest["assets"][0]["code"] == {"entry_point": {"module": "shop.assets", "function": "revenue"}}
 
 
@@ -107,8 +107,8 @@ def test_output_of_modules_goes_to_stderr(tmp_path: Path) -> None:
     code = f"from servo import asset\n{NOISE}\n@asset\ndef x():\n    return 1\n"
     answer = servo("build", project(tmp_path, {"things.py": code}), "--json")
     assert json.loads(answer.stdout)["assets"] == 1
-    said = {"a word of the module", "and one more", "one of the stream itself", "one of a program"}
-    assert set(answer.stderr.splitlines()) == said
+    printed = {"a word of the module", "and one more", "one of the stream itself", "one of a program"}
+    assert set(answer.stderr.splitlines()) == printed
 
 
 def test_build_works_without_stdout_and_stderr(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_definitions_without_a_module_level_name_are_faults(
     head = "from servo import Run, Schedule, asset, check, sensor\n"
     answer = servo("build", project(tmp_path, {"things.py": f"{head}{code}\n", "fine.py": f"{head}{fine}"}))
     assert answer.returncode == 2
-    assert f"/things.py:{place}: {subject}: no name at the top of a module means it" in answer.stderr
+    assert f"/things.py:{place}: {subject}: it has no module-level name" in answer.stderr
 
 
 def test_definitions_made_by_loops_and_own_decorators_are_found(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_definitions_in_unimportable_files_are_faults(tmp_path: Path) -> None:
     answer = servo("build", project(tmp_path, files))
     assert answer.returncode == 2
     assert answer.stderr.endswith(
-        "/old-stuff.py:4: later: stands in a file that no import can name; call the file and its folders by letters, "
+        "/old-stuff.py:4: later: is in a file that cannot be imported; name the file and its folders with letters, "
         "digits and _\n"
     )
 
@@ -272,7 +272,7 @@ WRONG = [
         "retry_on holds `transiant`, which is not a category; did you mean `transient`",
     ),
     ("retry_on=[int]", "default/x25", "retry_on holds the class int, which is not an exception"),
-    ("deps={'x': In('default/fine', optional='no')}", "default/x26", "deps names `x`, which is no parameter"),
+    ("deps={'x': In('default/fine', optional='no')}", "default/x26", "deps names `x`, which is not a parameter"),
 ]
 
 
@@ -302,8 +302,8 @@ def test_wrong_arguments_are_reported_with_file_and_line(tmp_path: Path) -> None
         ("both.py:4", "default/one", "the parameter `ghost` names no asset"),
         ("both.py:8", "default/two", "pool is 5; write a text"),
     ]:
-        said = [line for line in lines if f"/{place}: {subject}: " in line]
-        assert [part in line for line in said] == [True], (place, part, answer.stderr)
+        matching = [line for line in lines if f"/{place}: {subject}: " in line]
+        assert [part in line for line in matching] == [True], (place, part, answer.stderr)
     assert len(lines) == len(WRONG) + 4, answer.stderr
 
 
@@ -452,8 +452,8 @@ def test_settings_select_modules_and_exclude_files(tmp_path: Path) -> None:
     project(tmp_path, {"servo.toml": "[project]\nsource = 'lib'\nmodules = ['one']\nexclude = ['*.csv', 'old/*']\n"})
     project(tmp_path / "lib", {"one.py": "from servo import asset\n\n@asset\ndef x():\n    return 1\n"})
     project(tmp_path / "lib", {"two.py": "import servo\nraise RuntimeError\n", "a.csv": "", "old/b.txt": ""})
-    reported = json.loads(servo("build", tmp_path, "--json").stdout)
-    with zipfile.ZipFile(tmp_path / f".servo/build/{reported['archive']}.zip") as zipped:
+    summary = json.loads(servo("build", tmp_path, "--json").stdout)
+    with zipfile.ZipFile(tmp_path / f".servo/build/{summary['archive']}.zip") as zipped:
         assert zipped.namelist() == ["one.py", "requirements.lock", "two.py"]
 
 
@@ -471,6 +471,6 @@ def test_unlocked_requirements_are_refused(tmp_path: Path, line: str) -> None:
 def test_canonical_json_round_trips(tmp_path: Path) -> None:
     from google.protobuf.json_format import Parse
 
-    reported = json.loads(servo("build", shop(tmp_path), "--json").stdout)
-    read = Parse((tmp_path / f".servo/build/{reported['manifest']}.json").read_text(), Manifest())
-    assert canonical.digest(read) == reported["manifest"]
+    summary = json.loads(servo("build", shop(tmp_path), "--json").stdout)
+    read = Parse((tmp_path / f".servo/build/{summary['manifest']}.json").read_text(), Manifest())
+    assert canonical.digest(read) == summary["manifest"]
