@@ -338,7 +338,7 @@ def line_of(text: str) -> int:
 def test_worker_returns_its_attempts_on_shutdown(mesh: Mesh, built: Built, effects: Path) -> None:
     with mesh.client("work-leave") as client:
         run = deployed(client, built).trigger(Run("slow.*"))
-        with working(mesh, "work-leave", effects, "--leave-grace", "4") as first:
+        with working(mesh, "work-leave", effects, "--drain-grace", "4") as first:
             until_written(effects)
             first.send_signal(signal.SIGTERM)
             assert first.wait() == 0

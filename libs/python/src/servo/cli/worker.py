@@ -27,7 +27,7 @@ def worker_command(
     workspace: OnlyWorkspace = None,
     capability: Capability = None,
     pool: Pool = None,
-    leave_grace: Seconds = 30.0,
+    drain_grace: Seconds = 30.0,
     as_json: JsonLog = False,
 ) -> None:
     """Take tasks and run them until SIGTERM or Ctrl-C."""
@@ -48,7 +48,7 @@ def worker_command(
         workspaces=workspace or (),
         capabilities=capability or (),
         pools=pool or (),
-        leave_grace=leave_grace,
+        drain_grace=drain_grace,
     )
 
     async def work() -> None:

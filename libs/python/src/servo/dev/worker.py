@@ -16,8 +16,8 @@ from .mesh import Mesh
 
 # Short, so that Ctrl-C does not wait for long tasks: their attempts are returned, and the next
 # `servo dev` continues them.
-_LEAVE_GRACE = 5.0
-_LEAVE_SECONDS_MAX = 3 * _LEAVE_GRACE
+_DRAIN_GRACE = 5.0
+_DRAIN_SECONDS_MAX = 3 * _DRAIN_GRACE
 
 
 class WorkerFailed(ServoError):
@@ -39,11 +39,11 @@ class RunningWorker:
 @contextmanager
 def working(mesh: Mesh, folder: Path, *, slots: int) -> Iterator[RunningWorker]:
     command = [sys.executable, "-m", "servo.cli", "worker", "--workspace", mesh.workspace]
-    command += ["--slots", str(slots), "--state", str(folder), "--leave-grace", str(_LEAVE_GRACE)]
+    command += ["--slots", str(slots), "--state", str(folder), "--drain-grace", str(_DRAIN_GRACE)]
     file = mesh.logs / "worker.log"
     with file.open("a") as log:
         started = process.start(command, environment=mesh.environment, stdout=log, stderr=subprocess.STDOUT)
         try:
             yield RunningWorker(started, file)
         finally:
-            process.stop(started, _LEAVE_SECONDS_MAX)
+            process.stop(started, _DRAIN_SECONDS_MAX)

@@ -57,7 +57,7 @@ class WorkerConfig:
     capabilities: Sequence[str] = ()
     pools: Sequence[str] = ()
     # Seconds from the request to shut down to the end of this process.
-    leave_grace: float = 30.0
+    drain_grace: float = 30.0
     # Seconds for user code after TERM.
     kill_grace: float = 5.0
     push: PushConfig | None = field(default_factory=lambda: PushConfig.of(dict(os.environ)))

@@ -44,7 +44,7 @@ class Slots:
     def __init__(self, client: AsyncClient, config: WorkerConfig) -> None:
         self.client, self.config = client, config
         self.worker_id, self.session = _new_id(), _new_id()
-        self.shutdown = Shutdown(config.leave_grace, config.kill_grace)
+        self.shutdown = Shutdown(config.drain_grace, config.kill_grace)
         self.running: dict[str, tuple[Attempt, asyncio.Task[None]]] = {}
         self.reports = Reports(client, config.tenant, Spool(config.folder / "outcomes"))
         self._code = CodeCache(config.folder / "code", self._download)
