@@ -100,7 +100,7 @@ fn place_rule(
         } else {
             Err((
                 "downstream",
-                "nothing downstream decides here; leave it empty".to_owned(),
+                "this rule depends on no downstream dimension; leave it empty".to_owned(),
             ))
         }
     };

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from servo.errors import InvalidValue
 from servo.model import declared_mapping
-from servo.model.declared_mapping import WantedRule
+from servo.model.declared_mapping import DeclaredRule
 from servo.model.grain import Grain
 from servo.model.grid import TimeGrid
 from servo.model.partition_key import PartitionKey
@@ -40,7 +40,7 @@ HOURS = Partitioning([time("hour", Grain.HOUR, "", "2026-01-01T00:00:00Z")])
 REGIONS = Partitioning([fixed("region", "eu", "us")])
 
 
-def reads(up: Partitioning, down: Partitioning, rules: list[WantedRule], key: str) -> list[str]:
+def reads(up: Partitioning, down: Partitioning, rules: list[DeclaredRule], key: str) -> list[str]:
     keys = declared_mapping.resolve(up, down, rules).upstream(up, down, PartitionKey.parse(key), NOW)
     return [str(key) for key in keys]
 
@@ -55,14 +55,14 @@ def test_different_grains_map_by_overlap() -> None:
 
 
 def test_one_to_one_depends_on_definitions_only() -> None:
-    def one_to_one(up: Partitioning, down: Partitioning | None, *rules: WantedRule) -> bool:
+    def one_to_one(up: Partitioning, down: Partitioning | None, *rules: DeclaredRule) -> bool:
         return declared_mapping.resolve(up, down, list(rules)).is_one_to_one(up, down)
 
     def of(name: str, grain: Grain, start: str) -> Partitioning:
         return Partitioning([time(name, grain, "", start)])
 
-    def window(start: int, end: int) -> WantedRule:
-        return WantedRule("day", "day", declared_mapping.Window(start, end))
+    def window(start: int, end: int) -> DeclaredRule:
+        return DeclaredRule("day", "day", declared_mapping.Window(start, end))
 
     later = of("day", Grain.DAY, "2026-02-01")
     assert one_to_one(days(), later)
@@ -81,7 +81,7 @@ def test_one_to_one_depends_on_definitions_only() -> None:
 
 def test_windows_shift_and_widen() -> None:
     def window(start: int, end: int, key: str) -> list[str]:
-        return reads(days(), days(), [WantedRule("day", "day", declared_mapping.Window(start, end))], key)
+        return reads(days(), days(), [DeclaredRule("day", "day", declared_mapping.Window(start, end))], key)
 
     read = window(-6, 0, "day=d:2026-01-10")
     assert (len(read), read[0], read[6]) == (7, "day=d:2026-01-04", "day=d:2026-01-10")
@@ -93,10 +93,10 @@ def test_windows_shift_and_widen() -> None:
 def test_all_latest_and_table_rules() -> None:
     zones = Partitioning([fixed("zone", "e1", "e2", "u1")])
     assert len(reads(zones, REGIONS, [], "region=s:eu")) == 3
-    table = [WantedRule("zone", "region", declared_mapping.Table((("eu", ("e1", "e2")),)))]
+    table = [DeclaredRule("zone", "region", declared_mapping.Table((("eu", ("e1", "e2")),)))]
     assert reads(zones, REGIONS, table, "region=s:eu") == ["zone=s:e1", "zone=s:e2"]
     assert reads(zones, REGIONS, table, "region=s:us") == []
-    latest = [WantedRule("day", "", declared_mapping.Latest(2))]
+    latest = [DeclaredRule("day", "", declared_mapping.Latest(2))]
     assert reads(days(), REGIONS, latest, "region=s:eu") == ["day=d:2026-12-30", "day=d:2026-12-31"]
     both = Partitioning([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu", "asia")])
     assert reads(REGIONS, both, [], "day=d:2026-01-01,region=s:eu") == ["region=s:eu"]
@@ -106,14 +106,14 @@ def test_all_latest_and_table_rules() -> None:
 
 def test_wrong_rules_are_reported() -> None:
     rules = [
-        WantedRule("moon", "day", declared_mapping.Identity()),
-        WantedRule("day", "moon", declared_mapping.Identity()),
-        WantedRule("day", "region", declared_mapping.Window()),
-        WantedRule("day", "region", declared_mapping.Identity()),
-        WantedRule("day", "day", declared_mapping.Latest(1)),
-        WantedRule("day", "", declared_mapping.Latest(0)),
-        WantedRule("day", "region", declared_mapping.Table((("mars", ()),))),
-        WantedRule("day", "day", declared_mapping.Window(-(2**31), 0)),
+        DeclaredRule("moon", "day", declared_mapping.Identity()),
+        DeclaredRule("day", "moon", declared_mapping.Identity()),
+        DeclaredRule("day", "region", declared_mapping.Window()),
+        DeclaredRule("day", "region", declared_mapping.Identity()),
+        DeclaredRule("day", "day", declared_mapping.Latest(1)),
+        DeclaredRule("day", "", declared_mapping.Latest(0)),
+        DeclaredRule("day", "region", declared_mapping.Table((("mars", ()),))),
+        DeclaredRule("day", "day", declared_mapping.Window(-(2**31), 0)),
     ]
     down = Partitioning([time("day", Grain.DAY, "", "2026-01-01"), fixed("region", "eu")])
     with pytest.raises(declared_mapping.NoMapping) as raised:
@@ -152,7 +152,7 @@ def test_downstream_is_the_inverse_of_upstream(
         return PartitionKey(t=value)
 
     (up, up_grid), (down, down_grid) = partitioning(up_grain, up_zone), partitioning(down_grain, down_zone)
-    mapping = declared_mapping.resolve(up, down, [WantedRule("t", "t", declared_mapping.Window(*window))])
+    mapping = declared_mapping.resolve(up, down, [DeclaredRule("t", "t", declared_mapping.Window(*window))])
     now, key = moment("2046-01-01T00:00:00Z"), key_at(up_grid, place)
     readers = mapping.downstream(up, down, key, now)
     span = up_grid.span(place)

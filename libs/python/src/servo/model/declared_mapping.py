@@ -47,7 +47,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedRule:
+class DeclaredRule:
     upstream: str
     # The downstream dimension that the rule depends on; empty for All and Latest.
     downstream: str
@@ -73,11 +73,11 @@ class _Wrong(Exception):
         self.field, self.sentence = field, sentence
 
 
-def resolve(up: Partitioning, down: Partitioning | None, wanted: Sequence[WantedRule]) -> PartitionMapping:
+def resolve(up: Partitioning, down: Partitioning | None, declared: Sequence[DeclaredRule]) -> PartitionMapping:
     """Checks the declared rules and adds the default ones. ``down`` is ``None`` for an unpartitioned asset."""
     rules: dict[int, Rule] = {}
     faults = []
-    for index, rule in enumerate(wanted):
+    for index, rule in enumerate(declared):
         try:
             place, made = _place_rule(up, down, rule, rules)
             rules[place] = made
@@ -85,70 +85,70 @@ def resolve(up: Partitioning, down: Partitioning | None, wanted: Sequence[Wanted
             faults.append(MappingFault(index, wrong.field, wrong.sentence))
     if faults:
         raise NoMapping(faults)
-    usual = (_usual(up, dimension, down) for dimension in up.dimensions)
-    return PartitionMapping(tuple(rules.get(place, rule) for place, rule in enumerate(usual)))
+    defaults = (_default_rule(up, dimension, down) for dimension in up.dimensions)
+    return PartitionMapping(tuple(rules.get(place, rule) for place, rule in enumerate(defaults)))
 
 
 def _place_rule(
-    up: Partitioning, down: Partitioning | None, wanted: WantedRule, taken: dict[int, Rule]
+    up: Partitioning, down: Partitioning | None, declared: DeclaredRule, taken: dict[int, Rule]
 ) -> tuple[int, Rule]:
-    place = up.position(wanted.upstream)
+    place = up.position(declared.upstream)
     if place is None:
-        raise _Wrong("upstream", f"the upstream asset has no dimension `{excerpt(wanted.upstream)}`")
+        raise _Wrong("upstream", f"the upstream asset has no dimension `{excerpt(declared.upstream)}`")
     if place in taken:
-        raise _Wrong("upstream", f"the dimension `{wanted.upstream}` has a rule already; keep one")
+        raise _Wrong("upstream", f"the dimension `{declared.upstream}` has a rule already; keep one")
     dimension = up.dimensions[place]
-    match wanted.rule:
+    match declared.rule:
         case All():
-            _undecided(wanted)
+            _no_driver(declared)
             return place, mapping.All()
         case Latest(count):
             if count == 0:
                 raise _Wrong("latest", "is 0; write at least 1")
-            _undecided(wanted)
+            _no_driver(declared)
             return place, mapping.Latest(count)
         case Identity():
-            return place, _same(dimension, _decider(down, wanted.downstream))
+            return place, _same(dimension, _driver(down, declared.downstream))
         case Window() as window:
-            return place, _window(dimension, _decider(down, wanted.downstream), window)
+            return place, _window(dimension, _driver(down, declared.downstream), window)
         case Table() as table:
-            return place, _table(table, dimension, _decider(down, wanted.downstream))
+            return place, _table(table, dimension, _driver(down, declared.downstream))
 
 
-def _undecided(wanted: WantedRule) -> None:
-    if wanted.downstream:
-        raise _Wrong("downstream", "nothing downstream decides here; leave it empty")
+def _no_driver(declared: DeclaredRule) -> None:
+    if declared.downstream:
+        raise _Wrong("downstream", "this rule depends on no downstream dimension; leave it empty")
 
 
-def _decider(down: Partitioning | None, name: str) -> tuple[int, Dimension]:
+def _driver(down: Partitioning | None, name: str) -> tuple[int, Dimension]:
     place = down.position(name) if down else None
     if down is None or place is None:
         raise _Wrong("downstream", f"this asset has no dimension `{excerpt(name)}`")
     return place, down.dimensions[place]
 
 
-def _same(dimension: Dimension, decider: tuple[int, Dimension]) -> Rule:
-    if decider[1].kind is not dimension.kind:
+def _same(dimension: Dimension, driver: tuple[int, Dimension]) -> Rule:
+    if driver[1].kind is not dimension.kind:
         raise _Wrong("identity", "the two dimensions have values of different types; use a table")
-    return mapping.Same(decider[0])
+    return mapping.Same(driver[0])
 
 
-def _window(dimension: Dimension, decider: tuple[int, Dimension], window: Window) -> Rule:
-    if not all(isinstance(side.values, TimeGrid) for side in (dimension, decider[1])):
+def _window(dimension: Dimension, driver: tuple[int, Dimension], window: Window) -> Rule:
+    if not all(isinstance(side.values, TimeGrid) for side in (dimension, driver[1])):
         raise _Wrong("window", "a window lies between two dimensions of time")
     if max(abs(window.start), abs(window.end)) > WINDOW_PERIODS_MAX:
         raise _Wrong("window", f"an offset is beyond {WINDOW_PERIODS_MAX} periods")
-    return mapping.Window(decider[0], window.start, window.end)
+    return mapping.Window(driver[0], window.start, window.end)
 
 
-def _table(table: Table, dimension: Dimension, decider: tuple[int, Dimension]) -> Rule:
+def _table(table: Table, dimension: Dimension, driver: tuple[int, Dimension]) -> Rule:
     entries: dict[tuple[ValueKind, str], tuple[Value, list[Value]]] = {}
     for downstream, upstream in table.lines:
-        reader = _table_value(decider[1], downstream)
+        reader = _table_value(driver[1], downstream)
         if typed(reader) in entries:
             raise _Wrong("table", f"the value `{excerpt(downstream)}` appears twice; keep one")
         entries[typed(reader)] = reader, [_table_value(dimension, text) for text in upstream]
-    return mapping.Table(decider[0], entries)
+    return mapping.Table(driver[0], entries)
 
 
 def _table_value(dimension: Dimension, text: str) -> Value:
@@ -162,7 +162,7 @@ def _table_value(dimension: Dimension, text: str) -> Value:
     return value
 
 
-def _usual(up: Partitioning, dimension: Dimension, down: Partitioning | None) -> Rule:
+def _default_rule(up: Partitioning, dimension: Dimension, down: Partitioning | None) -> Rule:
     """The default rule of an upstream dimension."""
     if down is None:
         return mapping.All()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from servo.model import declared_mapping
-from servo.model.declared_mapping import NoMapping, WantedRule
+from servo.model.declared_mapping import DeclaredRule, NoMapping
 from servo.model.mapping import PartitionMapping
 from servo.model.partitioning import Partitioning
 from servo.v1 import manifest_pb2, partition_pb2
@@ -102,7 +102,7 @@ class _Reader:
             return None
         rules = []
         for place, each in enumerate(given):
-            rule = _wanted(each)
+            rule = _declared_rule(each)
             if rule is None:
                 self.faults.add(f"{path}.dimensions[{place}]", "has no rule; give it one")
             else:
@@ -127,7 +127,7 @@ def _check_parameter(faults: Faults, path: str, text: str) -> None:
         faults.add(path, "is not a parameter name: write letters, digits and `_`, not beginning with a digit")
 
 
-def _wanted(given: partition_pb2.DimensionMapping) -> WantedRule | None:
+def _declared_rule(given: partition_pb2.DimensionMapping) -> DeclaredRule | None:
     """A rule whose bool is false counts as no rule."""
     rule: (
         declared_mapping.Identity
@@ -151,4 +151,4 @@ def _wanted(given: partition_pb2.DimensionMapping) -> WantedRule | None:
             )
         case _:
             return None
-    return WantedRule(given.upstream, given.downstream, rule)
+    return DeclaredRule(given.upstream, given.downstream, rule)
