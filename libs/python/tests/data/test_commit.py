@@ -167,9 +167,9 @@ def test_inv_19_existing_files_are_not_overwritten(tmp_path: Path, left: str) ->
 
 def test_a_value_that_cannot_be_stored_leaves_no_marker(tmp_path: Path) -> None:
     for value, io, part in [
-        (lambda: 1, "", "a function cannot be stored: .*return a frame or plain values, or None"),
+        (lambda: 1, "", "a value of type function cannot be stored: .*return a frame or plain values, or None"),
         ((1, 2), "json", "JSON holds lists"),
-        (7, "parquet", "a int cannot be stored as Parquet: a int is not a table"),
+        (7, "parquet", "a value of type int cannot be stored as Parquet: a value of type int is not a table"),
         ([1], "feather", "io `feather` is neither parquet, json nor pickle"),
         (pandas.DataFrame([[1, 2]], columns=["a", "a"]), "", "Duplicate column names"),
         (pyarrow.table([[1], [2]], names=["a", "a"]), "", "there are several columns `a`; give each its own name"),

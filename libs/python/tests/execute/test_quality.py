@@ -62,9 +62,9 @@ def test_every_check_reads_every_kind_of_table(form: str, check: Check, passed: 
     ("check", "value", "part"),
     [
         (checks.not_null("nite"), ROWS, "there is no column `nite`; there are id, note, at"),
-        (checks.row_count(at_least=1), 7, "a int has no rows"),
-        (checks.schema({}), 7, "a int is not a table"),
-        (checks.unique("id"), [1, 2], "a list has no columns"),
+        (checks.row_count(at_least=1), 7, "a value of type int has no rows"),
+        (checks.schema({}), 7, "a value of type int is not a table"),
+        (checks.unique("id"), [1, 2], "a value of type list has no columns"),
         (checks.sql("SELEC"), ROWS, "ParserException"),
         (checks.max_age("id", "1h"), ROWS, "1 is no time"),
         (checks.sql("-- nothing"), ROWS, "its SQL has no result; write a SELECT"),

@@ -82,7 +82,7 @@ def test_unstorable_value_fails() -> None:
     result = materialize([lock], raise_on_error=False)
     (task,) = result.failed
     assert task.error
-    assert (task.error.type, "a lock cannot be stored" in task.error.message) == ("CannotStore", True)
+    assert (task.error.type, "a value of type lock cannot be stored" in task.error.message) == ("CannotStore", True)
 
 
 class Denied:

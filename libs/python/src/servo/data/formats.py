@@ -132,8 +132,8 @@ def _store_pickle(folder: Folder, value: Any) -> Stored:
             pickle.dump(value, file, protocol=5)
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise CannotStore(
-            f"a {type(value).__name__} cannot be stored: {error}; return a frame or plain values, or None if the "
-            "function stores its data itself"
+            f"a value of type {type(value).__name__} cannot be stored: {error}; return a frame or plain values, or "
+            "None if the function stores its data itself"
         ) from error
     return Stored("pickle", row_count=_rows(value))
 
@@ -149,7 +149,7 @@ def _store_parquet(folder: Folder, value: Any) -> Stored:
         tables.check_names(table.column_names)
     # Any error that the packages raise for unsupported columns.
     except (InvalidValue, pyarrow.ArrowException, ValueError, TypeError) as error:
-        raise CannotStore(f"a {type(value).__name__} cannot be stored as Parquet: {error}") from error
+        raise CannotStore(f"a value of type {type(value).__name__} cannot be stored as Parquet: {error}") from error
     with folder.writing("data.parquet") as file:
         pyarrow.parquet.write_table(table, file)
     schema = tuple((field.name, str(field.type)) for field in table.schema)

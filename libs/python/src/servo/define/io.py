@@ -16,7 +16,9 @@ def io_name(given: Io) -> str:
         return given
     if isinstance(given, type):
         return f"{given.__module__}.{given.__qualname__}"
-    raise InvalidValue(f"io is a {type(given).__name__}; give a class with store and load, or {', '.join(FORMATS)}")
+    raise InvalidValue(
+        f"io is a value of type {type(given).__name__}; give a class with store and load, or {', '.join(FORMATS)}"
+    )
 
 
 def is_custom(given: Io) -> bool:

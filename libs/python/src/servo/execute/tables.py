@@ -38,7 +38,7 @@ def row_count(value: Any) -> int:
     if kind_of(value) is None and isinstance(value, Mapping):
         return max((len(column) for column in value.values() if isinstance(column, Sized)), default=0)
     if not isinstance(value, Sized):
-        raise InvalidValue(f"a {type(value).__name__} has no rows to count")
+        raise InvalidValue(f"a value of type {type(value).__name__} has no rows to count")
     return len(value)
 
 
@@ -51,7 +51,9 @@ def column(value: Any, name: str) -> list[Any]:
         _check_name(name, value)
         return list(value[name])
     if not isinstance(value, list | tuple) or not all(isinstance(row, Mapping) for row in value):
-        raise InvalidValue(f"a {type(value).__name__} has no columns; return a frame, or a list of mappings")
+        raise InvalidValue(
+            f"a value of type {type(value).__name__} has no columns; return a frame, or a list of mappings"
+        )
     if value and not any(name in row for row in value):
         _check_name(name, {key: None for row in value for key in row})
     return [row.get(name) for row in value]
@@ -115,7 +117,7 @@ def arrow(value: Any) -> Any:
     if isinstance(value, Mapping):
         _check_texts(value)
         return pyarrow.table(dict(value))
-    raise InvalidValue(f"a {type(value).__name__} is not a table; return a frame, or a list of mappings")
+    raise InvalidValue(f"a value of type {type(value).__name__} is not a table; return a frame, or a list of mappings")
 
 
 def as_kind(value: Any, wanted: Kind | None) -> Any:

@@ -42,5 +42,5 @@ def config_json(config: Mapping[str, Any]) -> str:
 def secret(given: Secret) -> common_pb2.SecretRef:
     # Without the value, which may be the secret itself.
     if not isinstance(given, Secret):
-        raise InvalidValue(f'a secret is a {type(given).__name__}; write Secret.env("NAME")')
+        raise InvalidValue(f'a secret is a value of type {type(given).__name__}; write Secret.env("NAME")')
     return common_pb2.SecretRef(name=given.name, provider=given.provider, path=given.path, version=given.version)

@@ -68,7 +68,7 @@ def _check(value: Json, path: str, depth: int) -> None:
                 _fail(path, f"arrays and objects may nest at most {JSON_DEPTH_MAX} deep")
             _check_inside(value, path, depth + 1)
         case _:
-            _fail(path, f"a {type(value).__name__} has no canonical form")
+            _fail(path, f"a value of type {type(value).__name__} has no canonical form")
 
 
 def _check_inside(value: Mapping[str, Json] | Sequence[Json], path: str, depth: int) -> None:

@@ -65,7 +65,8 @@ def kind_of(value: Value) -> ValueKind:
             return ValueKind.DATE
         case _:
             raise InvalidValue(
-                f"a {type(value).__name__} is not a partition value: use str, int, bool, date or a datetime in UTC"
+                f"a value of type {type(value).__name__} is not a partition value: use str, int, bool, date or a "
+                "datetime in UTC"
             )
 
 
