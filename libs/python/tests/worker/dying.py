@@ -31,7 +31,7 @@ def die() -> None:
 def dying_in(step: str) -> None:
     match step:
         case "before start":
-            _wrap(Slots, "admit", before=True)
+            _wrap(Slots, "accept", before=True)
         case "before finish":
             _wrap(Reports, "send", before=True, when=_finishes)
         case "outcome kept":

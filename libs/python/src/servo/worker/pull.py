@@ -17,7 +17,7 @@ from servo.client.errors import CallFailed, InvalidRequest, NotAllowed, NotAuthe
 from servo.client.status import call_failed
 from servo.v1 import dispatcher_pb2
 
-from .slots import Admission, Slots
+from .slots import Acceptance, Slots
 
 _log = logging.getLogger("servo.worker")
 _PAUSE_MIN = 0.05
@@ -101,8 +101,8 @@ class Pull:
         """Whether the stream continues."""
         match message.WhichOneof("message"):
             case "envelopes":
-                admit = partial(self._slots.admit, ended=partial(self._grant, 1))
-                refused = sum(admit(signed) is not Admission.STARTED for signed in message.envelopes.envelopes)
+                accept = partial(self._slots.accept, ended=partial(self._grant, 1))
+                refused = sum(accept(signed) is not Acceptance.STARTED for signed in message.envelopes.envelopes)
                 self._grant(refused)
             case "cancels":
                 for attempt_id in message.cancels.attempt_ids:

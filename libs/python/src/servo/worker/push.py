@@ -18,7 +18,7 @@ from servo.v1 import worker_pb2
 from .attempt import Attempt
 from .config import PushConfig
 from .pull import FINAL
-from .slots import Admission, Slots
+from .slots import Acceptance, Slots
 
 _log = logging.getLogger("servo.worker")
 # An envelope and its encoding.
@@ -30,10 +30,10 @@ _PAUSE = 0.5
 _START_SECONDS = 20.0
 _PASSING = (Unavailable, Exhausted, TimedOut)
 _ANSWERS = {
-    Admission.STARTED: HTTPStatus.ACCEPTED,
-    Admission.KNOWN: HTTPStatus.ACCEPTED,
-    Admission.FORGED: HTTPStatus.UNAUTHORIZED,
-    Admission.FULL: HTTPStatus.TOO_MANY_REQUESTS,
+    Acceptance.STARTED: HTTPStatus.ACCEPTED,
+    Acceptance.KNOWN: HTTPStatus.ACCEPTED,
+    Acceptance.FORGED: HTTPStatus.UNAUTHORIZED,
+    Acceptance.FULL: HTTPStatus.TOO_MANY_REQUESTS,
 }
 
 
@@ -110,7 +110,7 @@ class Push:
             signed = worker_pb2.SignedEnvelope.FromString(body)
         except DecodeError:
             return HTTPStatus.BAD_REQUEST
-        return _ANSWERS[self._slots.admit(signed, self._run_if_allowed, only_if_free=True)]
+        return _ANSWERS[self._slots.accept(signed, self._run_if_allowed, only_if_free=True)]
 
     async def _run_if_allowed(self, attempt: Attempt) -> None:
         if await self._may_start(attempt):

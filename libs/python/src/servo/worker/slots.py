@@ -30,7 +30,7 @@ _RENEW_AHEAD = 60.0
 _RENEW_PAUSE_MIN = 2.0
 
 
-class Admission(Enum):
+class Acceptance(Enum):
     STARTED = 1
     # The envelope came before.
     KNOWN = 2
@@ -73,14 +73,14 @@ class Slots:
             except CallFailed as error:
                 _log.info("the registration could not be renewed: %s", error)
 
-    def admit(
+    def accept(
         self,
         signed: worker_pb2.SignedEnvelope,
         run_attempt: Callable[[Attempt], Awaitable[None]] = Attempt.run,
         ended: Callable[[], None] = lambda: None,
         *,
         only_if_free: bool = False,
-    ) -> Admission:
+    ) -> Acceptance:
         """Starts the attempt of a new envelope for this worker; ``ended`` is called when its slot
         is free again. A pulled envelope is accepted without a free slot, because it is assigned to
         this worker; a pushed one can be pushed again later.
@@ -88,11 +88,11 @@ class Slots:
         envelope = open_envelope(self._envelope_key, signed)
         if envelope is None:
             _log.warning("an envelope has a wrong signature and is not run")
-            return Admission.FORGED
+            return Acceptance.FORGED
         if only_if_free and len(self.running) >= self.config.slots and envelope.attempt_id not in self.running:
-            return Admission.FULL
+            return Acceptance.FULL
         if not self._seen.is_new(envelope.attempt_id):
-            return Admission.KNOWN
+            return Acceptance.KNOWN
         attempt = Attempt(
             envelope,
             worker_id=self.worker_id,
@@ -106,7 +106,7 @@ class Slots:
         )
         task = asyncio.create_task(self._run(attempt, run_attempt, ended))
         self.running[envelope.attempt_id] = attempt, task
-        return Admission.STARTED
+        return Acceptance.STARTED
 
     def cancel(self, attempt_id: str) -> None:
         if attempt_id in self.running:
