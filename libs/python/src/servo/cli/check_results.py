@@ -46,8 +46,8 @@ def print_quarantined(client: Client, run: run_pb2.Run) -> None:
     of_run = f'run_id = "{run.run_id}" AND state = QUARANTINED'
     waiting = list(islice(client.materializations(filter=of_run), _PRINTED_MAX + 1))
     for each in waiting[:_PRINTED_MAX]:
-        place = f"{each.output.asset_key}{f'[{each.output.partition_key}]' if each.output.partition_key else ''}"
-        click.secho(f"  ! {place}  is in quarantine, and readers get the previous version:", fg="yellow")
+        target = f"{each.output.asset_key}{f'[{each.output.partition_key}]' if each.output.partition_key else ''}"
+        click.secho(f"  ! {target}  is in quarantine, and readers get the previous version:", fg="yellow")
         click.echo(f"      servo quarantine approve {each.materialization_id}    # or reject")
     if len(waiting) > _PRINTED_MAX:
         click.echo("  and more: `servo quarantine list` names all")
@@ -70,6 +70,6 @@ def row(record: materialization_pb2.CheckRecord) -> list[str]:
 
     check = record.result
     severity = quality_pb2.Severity.Name(check.severity).removeprefix("SEVERITY_").lower()
-    place = f"{record.asset_key}{f'[{record.partition_key}]' if record.partition_key else ''}"
+    target = f"{record.asset_key}{f'[{record.partition_key}]' if record.partition_key else ''}"
     first, *_ = check.message.splitlines() or [""]
-    return [show.when(record.record_time), place, check.name, ending(check), severity, first]
+    return [show.when(record.record_time), target, check.name, ending(check), severity, first]

@@ -259,8 +259,8 @@ def _with_usage(answer: quota_pb2.GetQuotaResponse) -> Any:
 
 
 def _pool(pool: quota_model_pb2.Pool) -> Any:
-    answer_dict = show.as_dict(pool)
-    return answer_dict if pool.use_unknown else {**answer_dict, "used_slots": pool.used_slots}
+    pool_dict = show.as_dict(pool)
+    return pool_dict if pool.use_unknown else {**pool_dict, "used_slots": pool.used_slots}
 
 
 def _slots_text(pool: quota_model_pb2.Pool) -> str:

@@ -112,12 +112,12 @@ class Bucket:
         query = {"uploadType": "resumable", "name": f"{self._prefix}{name}", "ifGenerationMatch": "0"}
         try:
             begun = google.call("POST", self._url("/upload/storage/v1", "", query), b"")
-            folder, start = begun.headers["Location"], 0
+            session_url, start = begun.headers["Location"], 0
             while start < size:
                 file.seek(start)
                 piece = file.read(PIECE_BYTES)
                 span = f"bytes {start}-{start + len(piece) - 1}/{size}"
-                answer = google.call("PUT", folder, piece, {"Content-Range": span})
+                answer = google.call("PUT", session_url, piece, {"Content-Range": span})
                 if answer.status != 308:
                     return
                 # The bytes that Google has received; none without the header.

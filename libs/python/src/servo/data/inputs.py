@@ -31,7 +31,7 @@ class Version:
 class Shape(IntEnum):
     """How much of an asset is read, with the numbers of the envelope's enum."""
 
-    UNTOLD = 0
+    UNSPECIFIED = 0
     WHOLE = 1
     ONE = 2
     SEVERAL = 3
@@ -46,7 +46,7 @@ class ResolvedInput:
     versions: Sequence[Version]
     # Made once per item: a version of a whole partition then means that there were no items.
     mapped: bool = False
-    shape: Shape = Shape.UNTOLD
+    shape: Shape = Shape.UNSPECIFIED
 
 
 @dataclass(frozen=True, slots=True)

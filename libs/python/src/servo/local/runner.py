@@ -41,8 +41,8 @@ _SECRET = bytes(32)
 
 
 @dataclass(slots=True)
-class _Attempts:
-    """The result of one task's attempts."""
+class _LastAttempt:
+    """The result of a task's last attempt."""
 
     error: AttemptError | None = None
     attempted: AttemptState = field(default_factory=AttemptState)
@@ -65,7 +65,7 @@ class Runner:
         self.tasks = tasks
         self.values = Values(given, _loads(project))
         self.config, self.secrets, self.now, self.sleep = config, secrets, now, sleep
-        self.attempts: dict[TaskRef, _Attempts] = {}
+        self.attempts: dict[TaskRef, _LastAttempt] = {}
         # As JSON texts, the form in which a worker gets them.
         self.items: dict[int, tuple[str, ...]] = {}
         folded = [
@@ -92,7 +92,7 @@ class Runner:
         row = self.run_state.start(ref)
         planned = self.tasks[ref.ordinal]
         asset = self.assets[str(planned.key.asset)]
-        task_attempts = self.attempts[ref] = _Attempts()
+        last_attempt = self.attempts[ref] = _LastAttempt()
         context = Context(
             asset_key=str(asset.key),
             partition=planned.key.partition,
@@ -104,12 +104,12 @@ class Runner:
             map_index=ref.item,
             config={**_plain(asset.settings.config), **self.config},
         )
-        self.run_state.finish(ref, self._outcome(ref, asset, planned, context, task_attempts))
+        self.run_state.finish(ref, self._outcome(ref, asset, planned, context, last_attempt))
 
     def _outcome(
-        self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, task_attempts: _Attempts
+        self, ref: TaskRef, asset: Asset[..., Any], planned: PlannedTask, context: Context, last_attempt: _LastAttempt
     ) -> Outcome:
-        attempted = task_attempts.attempted
+        attempted = last_attempt.attempted
         work = partial(self._run_user_code, ref, asset, planned, context, attempted)
         try:
             timeout = asset.settings.timeout
@@ -123,12 +123,12 @@ class Runner:
         # An exception such as SystemExit fails the task, not the process.
         except BaseException as error:
             retry = Retry.of(asset.settings.retry, tuple(asset.settings.retry_on))
-            task_attempts.error = describe(error, retry, asset.location)
+            last_attempt.error = describe(error, retry, asset.location)
             return Failed(
-                task_attempts.error.category,
-                task_attempts.error.message,
-                task_attempts.error.type,
-                task_attempts.error.retriable,
+                last_attempt.error.category,
+                last_attempt.error.message,
+                last_attempt.error.type,
+                last_attempt.error.retriable,
             )
         if attempted.made is None or attempted.gating is Gating.BLOCK:
             return CheckFailed(blocking(attempted.checks))
@@ -191,19 +191,19 @@ class Runner:
     def _result(self) -> MaterializeResult:
         run = self.run_state
         refs = sorted(run.rows, key=lambda ref: (ref.ordinal, -1 if ref.item is None else ref.item))
-        attempts = [(ref, run.rows[ref], self.attempts.get(ref, _Attempts())) for ref in refs]
+        attempts = [(ref, run.rows[ref], self.attempts.get(ref, _LastAttempt())) for ref in refs]
         results = [
             TaskResult(
                 str(run.key(ref)),
                 row.state,
                 row.reason,
                 row.attempt,
-                task_attempts.error,
-                task_attempts.attempted.checks,
+                last_attempt.error,
+                last_attempt.attempted.checks,
             )
-            for ref, row, task_attempts in attempts
+            for ref, row, last_attempt in attempts
         ]
-        checks = [check for _, _, task_attempts in attempts for check in task_attempts.attempted.checks]
+        checks = [check for _, _, last_attempt in attempts for check in last_attempt.attempted.checks]
         flagged = any(not check.passed and check.severity == "error" for check in checks)
         return MaterializeResult(run.state, results, run.error[1] if run.error else "", self.values.made(), flagged)
 

@@ -23,11 +23,11 @@ import servo
 from servo.build.build import REQUIREMENTS_NAME
 from servo.errors import ServoError
 
-_SERVO_LIES_IN = Path(servo.__file__).resolve().parents[1]
+_SERVO_PARENT = Path(servo.__file__).resolve().parents[1]
 _COMPLETE = "complete"
 _INSTALL_SECONDS_MAX = 900.0
 _LOOK_AGAIN = 0.2
-_LINES_TOLD = 15
+_LINES_SHOWN_MAX = 15
 # Messages of pip for transient failures of network or disk.
 _PASSING = re.compile(
     r"NewConnectionError|ConnectTimeout|Read timed out|ReadTimeoutError|Connection (refused|reset|aborted)"
@@ -94,7 +94,7 @@ def _is_here(line: str) -> bool:
 
 
 def _digest(locked: str) -> str:
-    facts = [sys.implementation.cache_tag, sys.prefix, str(_SERVO_LIES_IN), locked]
+    facts = [sys.implementation.cache_tag, sys.prefix, str(_SERVO_PARENT), locked]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
 
@@ -119,7 +119,7 @@ async def _make(folder: Path, locked: str) -> str:
 def _add_servo(folder: Path) -> None:
     """After the installed packages, so that the lock takes precedence."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    (folder / "lib" / version / "site-packages" / "servo.pth").write_text(f"{_SERVO_LIES_IN}\n{_packages()}\n")
+    (folder / "lib" / version / "site-packages" / "servo.pth").write_text(f"{_SERVO_PARENT}\n{_packages()}\n")
 
 
 def _packages() -> str:
@@ -154,7 +154,7 @@ async def _run(*command: str) -> None:
 
 def _refuse(output: str) -> None:
     lines = [_CREDENTIALS.sub("***@", line) for line in output.splitlines() if line.strip()]
-    words = "its requirements cannot be installed here; pip reports:\n" + "\n".join(lines[-_LINES_TOLD:])
+    words = "its requirements cannot be installed here; pip reports:\n" + "\n".join(lines[-_LINES_SHOWN_MAX:])
     raise EnvironmentUnavailable(words) if _PASSING.search(output) else BadEnvironment(words)
 
 

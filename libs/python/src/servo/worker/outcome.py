@@ -74,20 +74,20 @@ def add_outputs(
     """Adds the committed outputs and their inputs."""
     if finish.outcome != state_pb2.OUTCOME_SUCCEEDED:
         return
-    for described in answer.get("outputs", ()):
-        finish.outputs.append(materialization_pb2.Output(**described, code_version=code_version, inputs=inputs))
+    for output in answer.get("outputs", ()):
+        finish.outputs.append(materialization_pb2.Output(**output, code_version=code_version, inputs=inputs))
 
 
-def _error(described: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskError:
+def _error(error_dict: Mapping[str, Any], redact: Redactor) -> common_pb2.TaskError:
     error = common_pb2.TaskError(
-        category=f"ERROR_CATEGORY_{described['category']}",
-        message=redact(described["message"]),
-        type=redact(described.get("type", "")),
-        location=redact(described.get("location", "")),
-        traceback=_end(redact(described.get("traceback", ""))),
+        category=f"ERROR_CATEGORY_{error_dict['category']}",
+        message=redact(error_dict["message"]),
+        type=redact(error_dict.get("type", "")),
+        location=redact(error_dict.get("location", "")),
+        traceback=_end(redact(error_dict.get("traceback", ""))),
     )
-    if described.get("retriable") is not None:
-        error.retriable = described["retriable"]
+    if error_dict.get("retriable") is not None:
+        error.retriable = error_dict["retriable"]
     return error
 
 
@@ -99,16 +99,16 @@ def _end(traceback: str) -> str:
     return traceback if len(raw) <= _TRACEBACK_BYTES_MAX else raw[-_TRACEBACK_BYTES_MAX:].decode(errors="ignore")
 
 
-def _check(described: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult:
+def _check(check: Mapping[str, Any], redact: Redactor) -> quality_pb2.CheckResult:
     return quality_pb2.CheckResult(
-        name=described["name"],
-        passed=described["passed"],
-        severity=f"SEVERITY_{described['severity'].upper()}",
-        phase=f"CHECK_PHASE_{described['phase'].upper()}",
-        message=redact(described["message"]),
-        actual=redact(described["actual"]),
-        expected=redact(described["expected"]),
-        errored=described["errored"],
-        duration=duration(described["seconds"]),
-        metadata={redact(key): redact(value) for key, value in described["metadata"].items()},
+        name=check["name"],
+        passed=check["passed"],
+        severity=f"SEVERITY_{check['severity'].upper()}",
+        phase=f"CHECK_PHASE_{check['phase'].upper()}",
+        message=redact(check["message"]),
+        actual=redact(check["actual"]),
+        expected=redact(check["expected"]),
+        errored=check["errored"],
+        duration=duration(check["seconds"]),
+        metadata={redact(key): redact(value) for key, value in check["metadata"].items()},
     )

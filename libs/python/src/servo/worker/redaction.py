@@ -49,8 +49,8 @@ class Redactor:
     def cut_off(self, text: str) -> str:
         """Drops the end of a truncated text if it may be the beginning of a secret."""
         begun = (len(shape) for shape in self._shapes if shape[:_SECRET_CHARS_MIN] in text[-len(shape) :])
-        text_fields = self(text)
-        return text_fields[: max(len(text_fields) - max(begun, default=_SECRET_CHARS_MIN), 0)]
+        redacted = self(text)
+        return redacted[: max(len(redacted) - max(begun, default=_SECRET_CHARS_MIN), 0)]
 
     def finds(self, text: str) -> bool:
         return any(shape in text for shape in self._shapes)

@@ -106,7 +106,7 @@ class Reports:
     async def run(self) -> None:
         """Runs until it is cancelled. Raises errors other than network failures."""
         for path, items in self._spool.left():
-            self._is_durable(path, [self._add(item) for item in items])
+            self._release_to_send(path, [self._add(item) for item in items])
         try:
             await run_until_first_ends(self._spool_outcomes(), self._exchange_until_stopped())
         finally:
@@ -156,7 +156,7 @@ class Reports:
                 writing = loop.run_in_executor(self._disk, self._write, answered, items)
                 spooled_in: Path | None = await asyncio.shield(writing)
                 del self._unspooled[: len(numbers)]
-                self._is_durable(spooled_in, numbers)
+                self._release_to_send(spooled_in, numbers)
                 answered = []
 
     def _write(self, answered: list[Path], items: list[callback_pb2.CallbackItem]) -> Path | None:
@@ -170,7 +170,7 @@ class Reports:
             _log.error("outcomes cannot be kept on this disk: %s", error)
             return None
 
-    def _is_durable(self, path: Path | None, numbers: list[int]) -> None:
+    def _release_to_send(self, path: Path | None, numbers: list[int]) -> None:
         if path is not None:
             self._spooled.update(dict.fromkeys(numbers, path))
             self._files.setdefault(path, set()).update(numbers)

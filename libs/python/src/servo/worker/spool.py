@@ -98,12 +98,12 @@ class Spool:
 
 def _read(content: bytes) -> Iterator[callback_pb2.CallbackItem]:
     """Reads up to a record that a crash cut off; the server notices the missing heartbeats of the attempts after it."""
-    place = 0
-    while place + _LENGTH.size <= len(content):
-        (length,) = _LENGTH.unpack_from(content, place)
-        place += _LENGTH.size
+    offset = 0
+    while offset + _LENGTH.size <= len(content):
+        (length,) = _LENGTH.unpack_from(content, offset)
+        offset += _LENGTH.size
         try:
-            yield from callback_pb2.StreamCallbacksRequest.FromString(content[place : place + length]).items
+            yield from callback_pb2.StreamCallbacksRequest.FromString(content[offset : offset + length]).items
         except DecodeError:
             return
-        place += length
+        offset += length

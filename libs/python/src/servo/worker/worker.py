@@ -37,14 +37,14 @@ class Worker:
     def __init__(self, client: AsyncClient, config: WorkerConfig) -> None:
         self._config = config
         self._slots = Slots(client, config)
-        self.door = Push(self._slots, config.push) if config.push else Pull(self._slots)
+        self.source = Push(self._slots, config.push) if config.push else Pull(self._slots)
 
     def leave(self) -> None:
         """Accepts no more envelopes, lets attempts finish within the grace period, and returns the rest."""
         self._slots.shutdown.begin()
 
     async def run(self) -> None:
-        """Runs until it is told to shut down. Raises if the server refuses the worker for good, its
+        """Runs until shutdown is requested. Raises if the server refuses the worker for good, its
         folder is in use, or it cannot report any more.
         """
         (self._config.folder / "code").mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ class Worker:
             await self._slots.close()
 
     async def _serve(self) -> None:
-        await self.door.serve()
+        await self.source.serve()
         await self._slots.finish_running()
         # Idle children end while the last reports are sent.
         await asyncio.gather(self._slots.close(), self._slots.all_answered())

@@ -8,17 +8,17 @@ from servo.v1 import manifest_pb2
 from .context import Faults, Names
 
 # Further cycles are reported once these are fixed.
-_CYCLES_TOLD_MAX = 8
+_CYCLES_REPORTED_MAX = 8
 
 
 def check(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> None:
     upstream = _tasks(manifest, names, faults)
-    for _ in range(_CYCLES_TOLD_MAX):
+    for _ in range(_CYCLES_REPORTED_MAX):
         try:
             order(upstream)
         except Cycle as cycle:
             last, first = cycle.path[-2:]
-            faults.add(_place_of(manifest, names, first, last), str(cycle))
+            faults.add(_path_of(manifest, names, first, last), str(cycle))
             # Removing this edge reveals the next cycle.
             upstream[first] = [node for node in upstream[first] if node != last]
         else:
@@ -52,8 +52,8 @@ def _tasks(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> dic
     return upstream
 
 
-def _place_of(manifest: manifest_pb2.Manifest, names: Names, node: str, upstream: str) -> str:
-    """The dependency that closes the cycle."""
+def _path_of(manifest: manifest_pb2.Manifest, names: Names, node: str, upstream: str) -> str:
+    """The path of the dependency that closes the cycle."""
 
     def made_here(key: str, task: str) -> bool:
         return key == task or (key in names and manifest.assets[names[key]].made_by == task)
