@@ -123,10 +123,11 @@ class CallbackServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def FinishAttempt(self, request, context):
-        """Records how an attempt ended and responds after the fold; outputs must be committed before. A
-        repeat with the same body returns the first response. Refuses with UNAUTHENTICATED
-        SIGNATURE_INVALID or SIGNATURE_EXPIRED, FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or
-        OUTPUT_NOT_COMMITTED, NOT_FOUND ATTEMPT_UNKNOWN.
+        """Records how an attempt ended and responds after the fold, or with RECORDED when no scheduler
+        could fold it in time; outputs must be committed before. A repeat with the same body has no
+        further effect. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
+        FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or OUTPUT_NOT_COMMITTED, NOT_FOUND
+        ATTEMPT_UNKNOWN.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

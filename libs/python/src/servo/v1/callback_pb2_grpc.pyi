@@ -64,10 +64,11 @@ class CallbackServiceStub:
     kept.
     """
     FinishAttempt: _grpc.UnaryUnaryMultiCallable[_callback_pb2.FinishAttemptRequest, _callback_pb2.FinishAttemptResponse]
-    """Records how an attempt ended and responds after the fold; outputs must be committed before. A
-    repeat with the same body returns the first response. Refuses with UNAUTHENTICATED
-    SIGNATURE_INVALID or SIGNATURE_EXPIRED, FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or
-    OUTPUT_NOT_COMMITTED, NOT_FOUND ATTEMPT_UNKNOWN.
+    """Records how an attempt ended and responds after the fold, or with RECORDED when no scheduler
+    could fold it in time; outputs must be committed before. A repeat with the same body has no
+    further effect. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
+    FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or OUTPUT_NOT_COMMITTED, NOT_FOUND
+    ATTEMPT_UNKNOWN.
     """
     StreamCallbacks: _grpc.StreamStreamMultiCallable[_callback_pb2.StreamCallbacksRequest, _callback_pb2.StreamCallbacksResponse]
     """Carries many of the four calls above in both directions; each is numbered and answered on its
@@ -117,10 +118,11 @@ class CallbackServiceAsyncStub(CallbackServiceStub):
     kept.
     """
     FinishAttempt: _aio.UnaryUnaryMultiCallable[_callback_pb2.FinishAttemptRequest, _callback_pb2.FinishAttemptResponse]  # type: ignore[assignment]
-    """Records how an attempt ended and responds after the fold; outputs must be committed before. A
-    repeat with the same body returns the first response. Refuses with UNAUTHENTICATED
-    SIGNATURE_INVALID or SIGNATURE_EXPIRED, FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or
-    OUTPUT_NOT_COMMITTED, NOT_FOUND ATTEMPT_UNKNOWN.
+    """Records how an attempt ended and responds after the fold, or with RECORDED when no scheduler
+    could fold it in time; outputs must be committed before. A repeat with the same body has no
+    further effect. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
+    FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or OUTPUT_NOT_COMMITTED, NOT_FOUND
+    ATTEMPT_UNKNOWN.
     """
     StreamCallbacks: _aio.StreamStreamMultiCallable[_callback_pb2.StreamCallbacksRequest, _callback_pb2.StreamCallbacksResponse]  # type: ignore[assignment]
     """Carries many of the four calls above in both directions; each is numbered and answered on its
@@ -191,10 +193,11 @@ class CallbackServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _callback_pb2.FinishAttemptRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_callback_pb2.FinishAttemptResponse, _abc.Awaitable[_callback_pb2.FinishAttemptResponse]]:
-        """Records how an attempt ended and responds after the fold; outputs must be committed before. A
-        repeat with the same body returns the first response. Refuses with UNAUTHENTICATED
-        SIGNATURE_INVALID or SIGNATURE_EXPIRED, FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or
-        OUTPUT_NOT_COMMITTED, NOT_FOUND ATTEMPT_UNKNOWN.
+        """Records how an attempt ended and responds after the fold, or with RECORDED when no scheduler
+        could fold it in time; outputs must be committed before. A repeat with the same body has no
+        further effect. Refuses with UNAUTHENTICATED SIGNATURE_INVALID or SIGNATURE_EXPIRED,
+        FAILED_PRECONDITION STALE_ATTEMPT, OUTCOME_CONFLICT or OUTPUT_NOT_COMMITTED, NOT_FOUND
+        ATTEMPT_UNKNOWN.
         """
 
     @_abc_1.abstractmethod
