@@ -66,7 +66,7 @@ def test_every_check_reads_every_kind_of_table(form: str, check: Check, passed: 
         (checks.schema({}), 7, "a value of type int is not a table"),
         (checks.unique("id"), [1, 2], "a value of type list has no columns"),
         (checks.sql("SELEC"), ROWS, "ParserException"),
-        (checks.max_age("id", "1h"), ROWS, "1 is no time"),
+        (checks.max_age("id", "1h"), ROWS, "1 is not a time"),
         (checks.sql("-- nothing"), ROWS, "its SQL has no result; write a SELECT"),
         (checks.sql("FROM output"), [{1: 2}], "the column 1 has no text for a name"),
     ],
@@ -96,15 +96,15 @@ def test_rows_are_compared_with_the_previous_version(rows: int, previous: int, p
 
 
 @pytest.mark.parametrize(
-    ("limits", "reported"),
+    ("limits", "expected"),
     [
         ({"at_least": 5}, "at least 5"),
         ({"at_most": 1}, "at most 1"),
         ({"at_least": 5, "at_most": 9}, "5 to 9"),
     ],
 )
-def test_row_limits_are_described(limits: dict[str, int], reported: str) -> None:
-    assert run_post(checks.row_count(**limits), ROWS, NOW).outcome.expected == reported
+def test_row_limits_are_described(limits: dict[str, int], expected: str) -> None:
+    assert run_post(checks.row_count(**limits), ROWS, NOW).outcome.expected == expected
 
 
 def test_times_with_a_zone_are_shown() -> None:
@@ -269,7 +269,7 @@ def test_unencodable_result_is_a_broken_check(answer: CheckOutcome, why: str, ph
 
 
 def test_result_fields_are_converted_to_texts() -> None:
-    reported = CheckOutcome(cast(Any, numpy.bool_(False)), cast(Any, 3), metadata=cast(Any, {1: None}))
-    found = run_post(Check("odd", checks.Code(lambda _: reported)), None, NOW)
+    outcome = CheckOutcome(cast(Any, numpy.bool_(False)), cast(Any, 3), metadata=cast(Any, {1: None}))
+    found = run_post(Check("odd", checks.Code(lambda _: outcome)), None, NOW)
     assert found.outcome == CheckOutcome(False, "3", metadata={"1": "None"})
     assert found.passed is False

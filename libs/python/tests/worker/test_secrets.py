@@ -70,9 +70,9 @@ def test_secret_manager_refusals_and_outages_raise_different_errors(cloud: Googl
     with pytest.raises(SecretNotFound, match=r"the secret `k` cannot be read at .*not found.*let the worker's account"):
         read(ref("k", gcp, KEY))
     cloud.secrets = {f"{KEY}/versions/latest": b"\xff\xfe"}
-    with pytest.raises(SecretNotFound, match="is no text") as reported:
+    with pytest.raises(SecretNotFound, match="is not text") as raised:
         read(ref("k", gcp, KEY))
-    assert "xff" not in str(reported.value)
+    assert "xff" not in str(raised.value)
     cloud.failing = 1_000
     with pytest.raises(SecretUnavailable, match=r"the secret `k` cannot be read at .*: HTTP 503"):
         read(ref("k", gcp, KEY))
@@ -118,10 +118,10 @@ def test_every_encoding_of_a_secret_is_redacted(secret: str) -> None:
         *(line for line in secret.splitlines() if len(line) > 7),
     ]
     for shape in shapes:
-        said = redact(f"before {shape} after")
-        assert "***" in said, shape
-        assert secret not in said
-        assert shape not in said
+        redacted = redact(f"before {shape} after")
+        assert "***" in redacted, shape
+        assert secret not in redacted
+        assert shape not in redacted
 
 
 def answer(**more: Any) -> dict[str, Any]:
@@ -153,17 +153,17 @@ def test_outcomes_contain_no_secrets() -> None:
 
 def test_an_item_with_a_secret_fails_the_task() -> None:
     """Redacting it would change the item."""
-    reported = answer(outcome="succeeded", items=['"hunter2"', '"b"'], outputs=[{"asset_key": "n/a"}])
-    finish = finish_of(reported, Redactor(), Redactor({"k": "hunter2"}))
-    add_outputs(finish, reported, "", [])
+    succeeded = answer(outcome="succeeded", items=['"hunter2"', '"b"'], outputs=[{"asset_key": "n/a"}])
+    finish = finish_of(succeeded, Redactor(), Redactor({"k": "hunter2"}))
+    add_outputs(finish, succeeded, "", [])
     assert (finish.outcome, len(finish.outputs)) == (state_pb2.OUTCOME_FAILED, 0)
     assert "an item holds a secret" in finish.error.message
     assert "hunter2" not in str(finish)
 
 
 def test_item_equal_to_another_tasks_secret_is_kept() -> None:
-    reported = answer(outcome="succeeded", items=['"eu-west"'])
-    finish = finish_of(reported, Redactor({"k": "eu-west"}), Redactor())
+    succeeded = answer(outcome="succeeded", items=['"eu-west"'])
+    finish = finish_of(succeeded, Redactor({"k": "eu-west"}), Redactor())
     assert (finish.outcome, list(finish.items.items_json)) == (state_pb2.OUTCOME_SUCCEEDED, ['"eu-west"'])
 
 
@@ -207,7 +207,7 @@ def test_secrets_and_variables_of_all_tasks_are_known(monkeypatch: pytest.Monkey
         monkeypatch.setenv(name, f"value {name}")
     secrets = Secrets()
 
-    async def story() -> None:
+    async def scenario() -> None:
         assert await secrets.read([ref("a", path="HERE")]) == {"a": "value HERE"}
         # Secrets before the missing one have been read.
         with pytest.raises(SecretNotFound, match="set MISSING"):
@@ -215,6 +215,6 @@ def test_secrets_and_variables_of_all_tasks_are_known(monkeypatch: pytest.Monkey
         # Processes need this variable.
         assert await secrets.read([ref("p", path="PATH")]) == {"p": os.environ["PATH"]}
 
-    asyncio.run(story())
+    asyncio.run(scenario())
     assert secrets.redact("value HERE, value THERE") == "***, ***"
     assert secrets.variables == {"HERE", "THERE"}

@@ -130,7 +130,7 @@ def _instant(cell: Any) -> datetime:
         cell = datetime.fromisoformat(cell)
     if not isinstance(cell, datetime):
         if not isinstance(cell, date):
-            raise InvalidValue(f"{cell!r} is no time")
+            raise InvalidValue(f"{cell!r} is not a time")
         cell = datetime(cell.year, cell.month, cell.day)
     instant: datetime = cell if cell.tzinfo else cell.replace(tzinfo=UTC)
     return instant

@@ -70,7 +70,7 @@ class SecretManager:
             raise SecretUnavailable(f"cannot be read at {resource}: {error}") from error
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
             # Without the error's message, which may contain a part of the secret.
-            raise SecretNotFound(f"at {resource} is no text in the protocol's encoding") from error
+            raise SecretNotFound(f"at {resource} is not text in the protocol's encoding") from error
 
 
 PROVIDERS: Mapping[str, Provider] = {"env": Environment(), "gcp-secret-manager": SecretManager()}
