@@ -29,19 +29,19 @@ _FILE = Path(__file__).resolve().parents[4] / "tests/scenarios/runs.json"
 SCENARIOS: list[dict[str, Any]] = json.loads(_FILE.read_text())
 
 
-def outcome(reported: dict[str, Any]) -> Outcome:
-    match reported["outcome"]:
+def outcome(attempt: dict[str, Any]) -> Outcome:
+    match attempt["outcome"]:
         case "succeeded":
-            return Succeeded(reported.get("items", 0))
+            return Succeeded(attempt.get("items", 0))
         case "skipped":
             return Skipped()
         case "interrupted":
             return Interrupted()
         case "check_failed":
-            return CheckFailed(reported["message"])
+            return CheckFailed(attempt["message"])
         case "failed":
-            category = ErrorCategory[reported["category"]]
-            return Failed(category, reported.get("message", ""), reported.get("type", ""), reported.get("retriable"))
+            category = ErrorCategory[attempt["category"]]
+            return Failed(category, attempt.get("message", ""), attempt.get("type", ""), attempt.get("retriable"))
         case other:
             raise AssertionError(f"no outcome: {other}")
 
@@ -83,8 +83,8 @@ def ref_of(name: str, ordinals: dict[str, int]) -> TaskRef:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario["name"])
 def test_scenario(scenario: dict[str, Any]) -> None:
     run, ordinals = begun(scenario)
-    reported = scenario.get("attempts", {})
-    run_down(run, {ref_of(name, ordinals): [outcome(each) for each in ends] for name, ends in reported.items()})
+    attempts = scenario.get("attempts", {})
+    run_down(run, {ref_of(name, ordinals): [outcome(each) for each in ends] for name, ends in attempts.items()})
     expect = scenario["expect"]
     states = {ref_of(name, ordinals): TaskState[state] for name, state in expect["tasks"].items()}
     assert {ref: row.state for ref, row in run.rows.items()} == states

@@ -22,22 +22,22 @@ BASES: dict[str, type[Exception]] = {
     "USER_CODE": Exception,
     "INPUT": InputMissing,
 }
-WISHES: dict[bool | None, tuple[type[Exception], ...]] = {None: (), True: (Retriable,), False: (Fatal,)}
+RETRY_BASES: dict[bool | None, tuple[type[Exception], ...]] = {None: (), True: (Retriable,), False: (Fatal,)}
 
 
-def can_be_told(scenario: dict[str, Any]) -> bool:
+def applies(scenario: dict[str, Any]) -> bool:
     """Without a worker nothing is interrupted, and an empty plan is not a run."""
     ends = [each["outcome"] for attempts in scenario.get("attempts", {}).values() for each in attempts]
     return bool(scenario["tasks"]) and "interrupted" not in ends
 
 
-def error(reported: dict[str, Any]) -> Exception:
-    bases = (*WISHES[reported.get("retriable")], BASES[reported["category"]])
-    kind: type[Exception] = type(reported.get("type") or "Told", bases, {})
-    return kind(reported.get("message", ""))
+def error(attempt: dict[str, Any]) -> Exception:
+    bases = (*RETRY_BASES[attempt.get("retriable")], BASES[attempt["category"]])
+    kind: type[Exception] = type(attempt.get("type") or "Failure", bases, {})
+    return kind(attempt.get("message", ""))
 
 
-class Story:
+class ScenarioAssets:
     def __init__(self, scenario: dict[str, Any]) -> None:
         self.scenario = scenario
         given = scenario.get("retry", {})
@@ -60,47 +60,47 @@ class Story:
             return self.ends(name, context)
 
         @check(function, severity="critical")
-        def reported(value: Any) -> CheckOutcome:
+        def has_no_message(value: Any) -> CheckOutcome:
             return CheckOutcome(not isinstance(value, str), value if isinstance(value, str) else "")
 
-        return [function, reported]
+        return [function, has_no_message]
 
     def ends(self, name: str, context: Context) -> Any:
         ref = name if context.map_index is None else f"{name}[{context.map_index}]"
         ends = self.scenario.get("attempts", {}).get(ref, [])
-        reported: dict[str, Any] = (
+        attempt: dict[str, Any] = (
             ends[context.attempt - 1] if context.attempt <= len(ends) else {"outcome": "succeeded"}
         )
-        match reported["outcome"]:
+        match attempt["outcome"]:
             case "skipped":
                 raise Skip
             case "check_failed":
-                return reported["message"]
+                return attempt["message"]
             case "failed":
-                raise error(reported)
-        return Items(range(reported.get("items", 0))) if name in self.mapped_over else None
+                raise error(attempt)
+        return Items(range(attempt.get("items", 0))) if name in self.mapped_over else None
 
 
-def slot_name(key: str) -> str:
+def ref_name(key: str) -> str:
     parsed = TaskKey.parse(key)
     item = parsed.map_index
     return parsed.asset.name if item is None else f"{parsed.asset.name}[{item}]"
 
 
 @pytest.mark.parametrize(
-    "scenario", [each for each in SCENARIOS if can_be_told(each)], ids=lambda scenario: scenario["name"]
+    "scenario", [each for each in SCENARIOS if applies(each)], ids=lambda scenario: scenario["name"]
 )
 def test_scenario(scenario: dict[str, Any]) -> None:
-    result = materialize(Story(scenario).definitions(), raise_on_error=False)
+    result = materialize(ScenarioAssets(scenario).definitions(), raise_on_error=False)
     expect = scenario["expect"]
-    tasks = {slot_name(task.key): task for task in result.tasks}
+    tasks = {ref_name(task.key): task for task in result.tasks}
     assert {name: task.state.value for name, task in tasks.items()} == expect["tasks"]
     assert result.state.value == expect["run"]
     # The message of a check is preceded by its name.
-    assert result.error.replace("the check `reported` failed: ", "") == expect.get("error", "")
+    assert result.error.replace("the check `has_no_message` failed: ", "") == expect.get("error", "")
     for name, count in expect.get("attempts", {}).items():
         assert tasks[name].attempts == count, name
 
 
 def test_nearly_all_scenarios_apply() -> None:
-    assert len([each for each in SCENARIOS if not can_be_told(each)]) == 2
+    assert len([each for each in SCENARIOS if not applies(each)]) == 2
