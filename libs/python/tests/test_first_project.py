@@ -101,7 +101,7 @@ def test_commands_of_the_guide_work(new_user: NewUser, repository: Path) -> None
         if heading != before and heading == "Break it":
             new_user.edit(GOOD, BROKEN)
             new_user.wait_for_dev("deployed version 2")
-        if heading != before and heading == "Mend it":
+        if heading != before and heading == "Fix it":
             new_user.edit(BROKEN, GOOD)
             new_user.wait_for_dev("deployed version 3")
         before = heading
