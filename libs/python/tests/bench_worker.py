@@ -110,15 +110,15 @@ def _own_memory_mb(pid: int) -> float:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Rss:"):
             return int(line.split()[1]) / 1024
-    raise AssertionError("the system tells no resident size")
+    raise AssertionError("the system reports no resident size")
 
 
 def _measure_starts() -> dict[str, float]:
     bare = _best_ms([sys.executable, "-c", ""])
     imported = _best_ms([sys.executable, "-c", "import servo"]) - bare
-    told = _best_ms([_SERVO, "--help"])
-    print(f"  import servo   {imported:8.1f} ms    servo --help {told:8.1f} ms", file=sys.stderr)
-    return {"import_ms": round(imported, 1), "cli_help_ms": round(told, 1)}
+    helped_ms = _best_ms([_SERVO, "--help"])
+    print(f"  import servo   {imported:8.1f} ms    servo --help {helped_ms:8.1f} ms", file=sys.stderr)
+    return {"import_ms": round(imported, 1), "cli_help_ms": round(helped_ms, 1)}
 
 
 def _best_ms(command: list[str]) -> float:

@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # With `-n 2` all tests of the mesh run in one process, because each process would start meshes of its own.
         if item.get_closest_marker("mesh"):
             item.add_marker(pytest.mark.xdist_group("mesh"))
-        # The long variants take as long as they are told to.
+        # The long variants take as long as their settings say.
         if os.environ.get("SERVO_FULL"):
             item.add_marker(pytest.mark.timeout(0))
 

@@ -27,7 +27,7 @@ class Google:
     secrets: dict[str, bytes] = field(default_factory=dict)
     # How many of the next calls fail, and whether they are executed first.
     failing: int = 0
-    after_the_deed: bool = False
+    after_writing: bool = False
     # Bytes of a piece that are stored; the rest must be sent again.
     kept_of_piece: int | None = None
     calls: list[str] = field(default_factory=list)
@@ -71,14 +71,14 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         fails = self.google.failing > 0
         self.google.failing -= fails
-        if fails and not self.google.after_the_deed:
-            self._say(503, b"try again")
+        if fails and not self.google.after_writing:
+            self._respond(503, b"try again")
             return
-        status, said, headers = self._route(body)
+        status, answer, headers = self._route(body)
         if fails:
-            self._say(503, b"the answer is lost")
+            self._respond(503, b"the answer is lost")
         else:
-            self._say(status, said, headers)
+            self._respond(status, answer, headers)
 
     def _route(self, body: bytes) -> tuple[int, bytes, dict[str, str]]:
         parts = urlsplit(self.path)
@@ -151,7 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {"Content-Range": f"bytes {start}-{end}/{len(content)}", "x-goog-generation": "1"}
         return 206, content[start : end + 1], headers
 
-    def _say(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+    def _respond(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
         for name, value in {"Content-Length": str(len(body)), **(headers or {})}.items():
             self.send_header(name, value)

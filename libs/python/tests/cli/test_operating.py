@@ -45,7 +45,7 @@ def test_limits_are_set_individually_and_shown_with_usage(shop: Shop) -> None:
     assert rows["weight_millis"] == ["1000", "default"]
     assert answer["used"]["queued_runs"] == 0
     shop.ok("quota", "set", "max_queued_runs=default", "max_run_duration=default")
-    assert "limits" not in (output := json.loads(shop.ok("quota", "show", "--json"))) or not output["limits"]
+    assert "limits" not in (quota := json.loads(shop.ok("quota", "show", "--json"))) or not quota["limits"]
     wrong = shop.servo("quota", "set", "max_queued_run=1")
     assert (wrong.returncode, "did you mean `max_queued_runs`" in wrong.stderr) == (2, True)
     assert shop.servo("quota", "set", "max_queued_runs=many").returncode == 2
@@ -189,8 +189,8 @@ def test_usage_is_shown_with_its_limit(nowhere: Shop, monkeypatch: pytest.Monkey
     rows = lines_of(nowhere.ok("quota", "show"))
     assert (rows["max_concurrent_tasks"], rows["max_backfill_concurrency"]) == ("12 / 50 default", "2 / 5 default")
     assert (rows["max_daily_runs"], rows["weight_millis"]) == ("0 / no cap default", "1000 default")
-    output = json.loads(nowhere.ok("quota", "show", "--json"))["used"]
-    assert (output["concurrent_tasks"], output["daily_runs"]) == (12, 0)
+    used_json = json.loads(nowhere.ok("quota", "show", "--json"))["used"]
+    assert (used_json["concurrent_tasks"], used_json["daily_runs"]) == (12, 0)
 
 
 def test_used_slots_are_shown_with_a_pool(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

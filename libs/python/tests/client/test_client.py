@@ -43,7 +43,7 @@ def line(mesh: Mesh) -> Iterator[Line]:
 
 
 def test_client_deploys_triggers_and_watches_a_run(mesh: Mesh) -> None:
-    with mesh.client("story") as client, mesh.worker():
+    with mesh.client("first-run") as client, mesh.worker():
         deployed = client.deploy(chain(3), comment="first")
         assert sorted(change.key for change in deployed.diff.changes) == ["n/a0", "n/a1", "n/a2"]
         run = client.trigger(Run("*"), run_key="nightly")
@@ -98,7 +98,7 @@ def test_refusal_names_all_faults_of_a_manifest(mesh: Mesh) -> None:
     broken = manifest_pb2.Manifest(format=1, assets=[asset(f"n/a{at}", "n/ghost") for at in range(300)])
     expected = [f"assets[{at}].dependencies[0].upstream" for at in range(300)]
 
-    async def told_async() -> list[str]:
+    async def fields_async() -> list[str]:
         async with mesh.async_client("faults") as client:
             with pytest.raises(InvalidRequest) as raised:
                 await client.deploy(broken)
@@ -111,7 +111,7 @@ def test_refusal_names_all_faults_of_a_manifest(mesh: Mesh) -> None:
             assert [each.field for each in raised.value.violations] == expected
             assert "299 more faults" in raised.value.details.message
             assert expected[-1] in str(raised.value), "who reads it sees all of them"
-    assert asyncio.run(told_async()) == expected
+    assert asyncio.run(fields_async()) == expected
 
 
 def test_lists_are_fetched_page_by_page(mesh: Mesh) -> None:
@@ -155,7 +155,7 @@ def test_unreachable_server_and_timeout_raise(mesh: Mesh, line: Line) -> None:
 
 
 def test_async_client_behaves_like_the_sync_client(mesh: Mesh, line: Line) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         async with mesh.async_client("async", url=line.url) as client:
             deployed = await client.deploy(chain(2))
             assert sorted(change.key for change in deployed.diff.changes) == ["n/a0", "n/a1"]
@@ -176,7 +176,7 @@ def test_async_client_behaves_like_the_sync_client(mesh: Mesh, line: Line) -> No
             assert await client.download(await client.upload(archive, "SOURCE_ARCHIVE")) == archive
 
     with mesh.worker():
-        asyncio.run(story())
+        asyncio.run(scenario())
 
 
 def test_token_is_requested_before_every_call(mesh: Mesh, tmp_path: Path) -> None:

@@ -27,15 +27,15 @@ def cloud(monkeypatch: pytest.MonkeyPatch) -> Iterator[Google]:
 
 
 def test_values_round_trip_through_a_bucket(cloud: Google) -> None:
-    reported = commit(open_folder(URI), [{"id": 1}, {"id": 2}], "parquet", ABOUT, [])
+    output = commit(open_folder(URI), [{"id": 1}, {"id": 2}], "parquet", ABOUT, [])
     folder = URI.removeprefix("gs://lake/")
     assert sorted(name for _, name in cloud.objects) == [
         f"{folder}_commit.json",
         f"{folder}_metadata.json",
         f"{folder}data.parquet",
     ]
-    assert reported["byte_size"] == len(cloud.objects["lake", f"{folder}data.parquet"])
-    assert read(reported["uri"]) == ([{"id": 1}, {"id": 2}], reported["byte_size"])
+    assert output["byte_size"] == len(cloud.objects["lake", f"{folder}data.parquet"])
+    assert read(output["uri"]) == ([{"id": 1}, {"id": 2}], output["byte_size"])
     assert read_file(f"{URI}_commit.json") == cloud.objects["lake", f"{folder}_commit.json"]
     # The listing has several pages.
     assert open_folder(URI).size() == sum(map(len, cloud.objects.values()))
@@ -49,7 +49,7 @@ def test_f08_existing_objects_are_not_overwritten(cloud: Google) -> None:
 
 
 def test_lost_response_of_an_upload_is_not_a_conflict(cloud: Google) -> None:
-    cloud.failing, cloud.after_the_deed = 1, True
+    cloud.failing, cloud.after_writing = 1, True
     open_folder(URI).create("_commit.json", b"mine")
     assert list(cloud.objects.values()) == [b"mine"]
 

@@ -95,10 +95,10 @@ def uri(folder: Path) -> str:
     ],
 )
 def test_values_round_trip(tmp_path: Path, value: Any, io: str, format_: str, rows: int | None) -> None:
-    reported = commit(open_folder(uri(tmp_path)), value, io, ABOUT, [])
-    assert (reported["metadata"], reported["row_count"]) == ({"format": format_}, rows)
-    found, size = read(reported["uri"])
-    assert (found, type(found), size) == (value, type(value), reported["byte_size"])
+    output = commit(open_folder(uri(tmp_path)), value, io, ABOUT, [])
+    assert (output["metadata"], output["row_count"]) == ({"format": format_}, rows)
+    found, size = read(output["uri"])
+    assert (found, type(found), size) == (value, type(value), output["byte_size"])
 
 
 FRAMES: dict[Kind, Any] = {
@@ -111,24 +111,24 @@ FRAMES: dict[Kind, Any] = {
 @pytest.mark.parametrize("kind", FRAMES)
 def test_frames_keep_their_kind(tmp_path: Path, kind: Kind) -> None:
     frame = FRAMES[kind]
-    reported = commit(open_folder(uri(tmp_path)), frame, "", ABOUT, [])
-    found, _ = read(reported["uri"])
+    output = commit(open_folder(uri(tmp_path)), frame, "", ABOUT, [])
+    found, _ = read(output["uri"])
     assert found.equals(frame)
     assert type(found) is type(frame)
-    assert (reported["row_count"], len(reported["schema_hash"])) == (2, 64)
+    assert (output["row_count"], len(output["schema_hash"])) == (2, 64)
 
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_reader_gets_the_annotated_kind_of_frame(tmp_path: Path, kind: Kind) -> None:
-    reported = commit(open_folder(uri(tmp_path)), ROWS, "parquet", ABOUT, [])
-    found, _ = read(reported["uri"], kind)
+    output = commit(open_folder(uri(tmp_path)), ROWS, "parquet", ABOUT, [])
+    found, _ = read(output["uri"], kind)
     assert type(found) is type(FRAMES[kind])
 
 
 def test_schema_hash_depends_on_names_and_types_only(tmp_path: Path) -> None:
     def hash_of(name: str, columns: dict[str, list[Any]]) -> str:
-        reported = commit(open_folder(f"file://{tmp_path}/{name}/"), pyarrow.table(columns), "", ABOUT, [])
-        return str(reported["schema_hash"])
+        output = commit(open_folder(f"file://{tmp_path}/{name}/"), pyarrow.table(columns), "", ABOUT, [])
+        return str(output["schema_hash"])
 
     first = hash_of("first", {"id": [1]})
     assert first == hashlib.sha256(b'[["id","int64"]]').hexdigest()
@@ -139,15 +139,15 @@ def test_schema_hash_depends_on_names_and_types_only(tmp_path: Path) -> None:
 
 def test_marker_matches_the_reported_digest(tmp_path: Path) -> None:
     inputs = [{"asset_key": "raw/x", "parameter": "x", "versions": [["", "B", "file:///b/"]]}]
-    reported = commit(open_folder(uri(tmp_path)), [1], "", ABOUT, inputs)
-    assert reported["uri"] == uri(tmp_path)
+    output = commit(open_folder(uri(tmp_path)), [1], "", ABOUT, inputs)
+    assert output["uri"] == uri(tmp_path)
     folder = tmp_path / "day=d:2026-01-31" / "A%201"
     marker = (folder / "_commit.json").read_bytes()
-    assert reported["commit_digest"] == hashlib.sha256(marker).hexdigest()
-    said = json.loads(marker)
-    assert (said["run_id"], said["materialization_id"]) == ("run_x", "A1")
+    assert output["commit_digest"] == hashlib.sha256(marker).hexdigest()
+    content = json.loads(marker)
+    assert (content["run_id"], content["materialization_id"]) == ("run_x", "A1")
     metadata = (folder / "_metadata.json").read_bytes()
-    assert said["metadata_sha256"] == hashlib.sha256(metadata).hexdigest()
+    assert content["metadata_sha256"] == hashlib.sha256(metadata).hexdigest()
     assert json.loads(metadata)["inputs"] == inputs
     # No other file remains.
     assert sorted(file.name for file in folder.iterdir()) == ["_commit.json", "_metadata.json", "data.json"]
@@ -183,10 +183,10 @@ def test_a_value_that_cannot_be_stored_leaves_no_marker(tmp_path: Path) -> None:
 def test_unreadable_data_raises_input_missing(tmp_path: Path) -> None:
     with pytest.raises(InputMissing, match="there is no data at file:///ghost/; materialize it again"):
         read("file:///ghost/")
-    reported = commit(open_folder(uri(tmp_path)), pyarrow.table(COLUMNS), "", ABOUT, [])
+    output = commit(open_folder(uri(tmp_path)), pyarrow.table(COLUMNS), "", ABOUT, [])
     (tmp_path / "day=d:2026-01-31" / "A%201" / "data.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputMissing, match=r"cannot be read .Arrow.*materialize it again"):
-        read(reported["uri"])
+        read(output["uri"])
 
 
 def test_unknown_folders_name_the_remedy(tmp_path: Path) -> None:

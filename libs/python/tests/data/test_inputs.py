@@ -19,8 +19,8 @@ from servo.worker.inputs import BadInputs, read_input_list, recorded
 
 
 def stored(folder: Path, name: str, value: Any) -> Version:
-    reported = commit(open_folder(f"file://{folder}/{name}/"), value, "", OutputIdentity("r", name, "n/a", ""), [])
-    return Version(f"part=s:{name}", name, reported["uri"])
+    output = commit(open_folder(f"file://{folder}/{name}/"), value, "", OutputIdentity("r", name, "n/a", ""), [])
+    return Version(f"part=s:{name}", name, output["uri"])
 
 
 def test_several_partitions_are_a_mapping_and_missing_ones_raise(tmp_path: Path) -> None:
@@ -39,16 +39,16 @@ def test_shape_decides_between_one_value_and_a_mapping(tmp_path: Path) -> None:
     one = [stored(tmp_path, "a", [1])]
 
     def read(shape: Shape, versions: list[Version], *, optional: bool = False) -> tuple[bool, Any]:
-        asked = []
+        loaded = []
 
         def load(partition: PartitionKey | None) -> str:
-            asked.append(partition)
+            loaded.append(partition)
             return "loaded"
 
         found = Reader().read(
             ResolvedInput("n/a", "a", versions, shape=shape), In("n/a", optional=optional), None, load
         )
-        assert not asked or shape is Shape.WHOLE
+        assert not loaded or shape is Shape.WHOLE
         return found.several, found.value
 
     assert read(Shape.ONE, one) == (False, [1])

@@ -237,8 +237,8 @@ def _one_by_one() -> Any:
 def test_coroutines_and_generators_are_refused(decorate: Any, function: Any, sentence: str) -> None:
     with pytest.raises(InvalidValue) as raised:
         decorate(function)
-    place, _, told = str(raised.value).partition(": ")
-    assert (Path(place).name.partition(":")[0], told.startswith(sentence)) == ("test_assets.py", True), raised.value
+    location, _, text = str(raised.value).partition(": ")
+    assert (Path(location).name.partition(":")[0], text.startswith(sentence)) == ("test_assets.py", True), raised.value
 
 
 @pytest.mark.parametrize(

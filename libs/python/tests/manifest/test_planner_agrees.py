@@ -115,19 +115,19 @@ def _plan_one(
     which: str,
 ) -> list[PlannedTask] | None:
     """``None`` if there is no plan; both must agree on that, or make the same plan."""
-    asked, choice = partitions or (None, None)
-    spec = run_spec_pb2.RunSpec(selection=["*"], partitions=asked)
+    selection, choice = partitions or (None, None)
+    spec = run_spec_pb2.RunSpec(selection=["*"], partitions=selection)
     request = planner_pb2.PlanRunRequest(tenant=TENANT, workspace=WORKSPACE, spec=spec, max_tasks=10_000)
     ours = _planned(checked, choice)
     if isinstance(ours, InvalidValue):
-        with pytest.raises(CallFailed) as reported:
+        with pytest.raises(CallFailed) as raised:
             client.planner.PlanRun(request)
         # Which of several invalid tasks is reported may differ.
         if len(checked.manifest.assets) == 1:
-            assert str(ours) in [each.description for each in reported.value.violations], which
+            assert str(ours) in [each.description for each in raised.value.violations], which
         return None
     theirs = client.planner.PlanRun(request).plan
-    assert [_told(task) for task in theirs.tasks] == [_ours(task) for task in ours], which
+    assert [_theirs(task) for task in theirs.tasks] == [_ours(task) for task in ours], which
     assert theirs.fingerprint == _fingerprint(checked.manifest, ours), which
     return ours
 
@@ -139,7 +139,7 @@ def _planned(checked: Checked, choice: PartitionChoice | None) -> list[PlannedTa
         return refused
 
 
-def _told(task: plan_pb2.PlannedTask) -> tuple[object, ...]:
+def _theirs(task: plan_pb2.PlannedTask) -> tuple[object, ...]:
     inputs = [(each.asset_key, each.parameter, list(each.partition_keys)) for each in task.inputs]
     over = task.mapped_over if task.HasField("mapped_over") else None
     return task.task_key, task.partition_key, list(task.upstream), inputs, over

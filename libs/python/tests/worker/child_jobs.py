@@ -73,7 +73,7 @@ def forking():
 
 @asset
 def escaping():
-    # Neither in the group nor by its environment can it be told whose it is; nor can what it starts itself.
+    # Neither its group nor its environment shows whose process it is; the same holds for what it starts.
     clean = {"PATH": os.environ["PATH"]}
     subprocess.Popen(["sh", "-c", "sleep 1000 & echo $! $$; wait"], env=clean, start_new_session=True)
     time.sleep(1000)
@@ -164,7 +164,7 @@ def homeless():
     return 1
 
 class Dying:
-    # Stores its data and dies before the marker, unless it is told to live.
+    # Stores its data; for the value 1 the process dies before it writes the marker.
     def store(self, value, place):
         place.create("data", str(value).encode())
         if value == 1:
@@ -285,14 +285,14 @@ FILE = input_of("file", asset="default/files")
 
 
 def with_child(folder: Path, use: Callable[[Child], Awaitable[T]]) -> T:
-    async def story() -> T:
+    async def scenario() -> T:
         child = await Child.start(folder)
         try:
             return await asyncio.wait_for(use(child), 60)
         finally:
             await child.stop()
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 def silent(stream: str, line: str) -> None:

@@ -202,10 +202,10 @@ def run_attempt(
     folder: Path,
     server: Server,
     given: worker_pb2.TaskEnvelope,
-    meanwhile: Callable[[Attempt], None] | None = None,
+    during: Callable[[Attempt], None] | None = None,
     code: CodeCache | None = None,
 ) -> callback_pb2.FinishAttemptRequest:
-    (finish,) = run_attempts(folder, server, [given], meanwhile, code)
+    (finish,) = run_attempts(folder, server, [given], during, code)
     return finish
 
 
@@ -213,12 +213,12 @@ def run_attempts(
     folder: Path,
     server: Server,
     given: Sequence[worker_pb2.TaskEnvelope],
-    meanwhile: Callable[[Attempt], None] | None = None,
+    during: Callable[[Attempt], None] | None = None,
     code: CodeCache | None = None,
 ) -> list[callback_pb2.FinishAttemptRequest]:
     """Runs envelopes one after the other, like one worker."""
 
-    async def story() -> list[callback_pb2.FinishAttemptRequest]:
+    async def scenario() -> list[callback_pb2.FinishAttemptRequest]:
         children = Children(1)
         parts: dict[str, Any] = {
             "code": code or CodeCache(folder / "code", no_download),
@@ -229,13 +229,13 @@ def run_attempts(
         }
         for each in given:
             attempt = Attempt(each, worker_id="W", session="S", kill_grace=0.1, **parts)
-            if meanwhile:
-                asyncio.get_running_loop().call_later(0.05, meanwhile, attempt)
+            if during:
+                asyncio.get_running_loop().call_later(0.05, during, attempt)
             await asyncio.wait_for(attempt.run(), 60)
         await children.close()
         return server.of("finish")
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
 def test_f14_an_attempt_outlives_its_signature_ten_times(folder: Path) -> None:
@@ -315,9 +315,9 @@ def test_log_records_keep_level_and_fields_without_secrets(folder: Path, monkeyp
     assert run_attempt(folder, server, given).outcome == state_pb2.OUTCOME_SUCCEEDED
     lines = [line for logs in server.of("logs") for line in logs.lines]
     assert "hunter2" not in str(server.calls)
-    said, failed = (line for line in lines if line.stream == callback_pb2.LOG_STREAM_LOGGER)
-    assert (said.level, said.text) == (callback_pb2.LOG_LEVEL_WARNING, "read 3 of ***")
-    assert dict(said.fields) == {"rows": "3", "where": "***"}
+    warning, failed = (line for line in lines if line.stream == callback_pb2.LOG_STREAM_LOGGER)
+    assert (warning.level, warning.text) == (callback_pb2.LOG_LEVEL_WARNING, "read 3 of ***")
+    assert dict(warning.fields) == {"rows": "3", "where": "***"}
     assert failed.level == callback_pb2.LOG_LEVEL_ERROR
     assert "ZeroDivisionError" in failed.text
     # One secret crosses the truncation of a line, another the end of the searched part.

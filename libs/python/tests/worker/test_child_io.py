@@ -16,8 +16,8 @@ from .child_jobs import CODE, input_of, job, run
 
 def test_source_is_loaded_by_its_io(folder: Path) -> None:
     """The server names its partitions but no version."""
-    reported = input_of("feed", ["day=d:2026-01-31", "", ""])
-    assert run(folder, job("fed", inputs=[reported]))[1] == [("STDOUT", "the feed of day=d:2026-01-31")]
+    feed = input_of("feed", ["day=d:2026-01-31", "", ""])
+    assert run(folder, job("fed", inputs=[feed]))[1] == [("STDOUT", "the feed of day=d:2026-01-31")]
     assert run(folder, job("fed", inputs=[input_of("feed")], partition=""))[1] == [("STDOUT", "the feed of None")]
     days = input_of("days", ["day=d:2026-01-30", "", ""], ["day=d:2026-01-31", "", ""], asset="default/feed")
     assert [line for _, line in run(folder, job("fed_by_days", inputs=[days]))[1]] == [

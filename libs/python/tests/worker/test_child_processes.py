@@ -38,7 +38,7 @@ def test_failed_start_leaks_no_file_descriptors(folder: Path) -> None:
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
-    async def story() -> int:
+    async def scenario() -> int:
         before = sorted(map(int, os.listdir("/proc/self/fd")))
         # Each round allows one more.
         for failures, lowest_refused in enumerate(sorted(set(range(100)) - set(before))):
@@ -51,11 +51,11 @@ def test_failed_start_leaks_no_file_descriptors(folder: Path) -> None:
         raise AssertionError("it should start with so many")
 
     # Two socket pairs, two pipes, and the pidfd.
-    assert asyncio.run(story()) >= 9
+    assert asyncio.run(scenario()) >= 9
 
 
 def test_f05_child_that_ignores_term_is_killed(folder: Path) -> None:
-    async def story() -> bool:
+    async def scenario() -> bool:
         child = await Child.start(folder)
         ready = asyncio.Event()
         work = asyncio.create_task(child.run(job("stubborn"), lambda *_: ready.set()))
@@ -65,7 +65,7 @@ def test_f05_child_that_ignores_term_is_killed(folder: Path) -> None:
             await work
         return True
 
-    assert asyncio.run(story())
+    assert asyncio.run(scenario())
 
 
 ORPHAN = """
@@ -73,12 +73,12 @@ import asyncio, sys
 from pathlib import Path
 from servo.worker.child import Child
 
-async def story():
+async def scenario():
     child = await Child.start(Path(sys.argv[1]))
     job = eval(sys.argv[2])
     await child.run(job, lambda stream, line: print(child._process.pid, flush=True))
 
-asyncio.run(story())
+asyncio.run(scenario())
 """
 
 
@@ -111,7 +111,7 @@ async def begun(folder, job):
     work = child.begin(job, lambda stream, line: lines.put_nowait(line))
     return child, work, await lines.get()
 
-async def story(folder, escaping, stubborn):
+async def scenario(folder, escaping, stubborn):
     orphans.adopt()
     installing = await asyncio.create_subprocess_exec("sleep", "1000")
     other, its_work, _ = await begun(folder, stubborn)
@@ -128,7 +128,7 @@ async def story(folder, escaping, stubborn):
     installing.kill()
     await installing.wait()
 
-asyncio.run(asyncio.wait_for(story(Path(sys.argv[1]), *map(eval, sys.argv[2:])), 20))
+asyncio.run(asyncio.wait_for(scenario(Path(sys.argv[1]), *map(eval, sys.argv[2:])), 20))
 """
 
 
@@ -147,7 +147,7 @@ def test_child_with_leftover_processes_is_replaced(folder: Path, function: str, 
 
 
 def test_forked_process_ends_with_its_child(folder: Path) -> None:
-    async def story() -> int:
+    async def scenario() -> int:
         child = await Child.start(folder)
         pids: list[int] = []
         with pytest.raises(ChildDied, match="exit code 1"):
@@ -155,5 +155,5 @@ def test_forked_process_ends_with_its_child(folder: Path) -> None:
         await child.stop()
         return pids[0]
 
-    pid = asyncio.run(story())
+    pid = asyncio.run(scenario())
     wait_until(lambda: not alive(pid), "the kernel has ended the process after its signal")

@@ -17,28 +17,28 @@ from servo.worker.code import BadCode, CodeCache
 
 def get(folder: Path, content: bytes, digest: str = "") -> tuple[Path, int]:
     """Requests the code three times concurrently; returns the folder and the number of downloads."""
-    start_requests = 0
+    downloads = 0
 
     async def download(workspace: str, digest: str) -> bytes:
-        nonlocal start_requests
+        nonlocal downloads
         assert (workspace, len(digest)) == ("prod", 64)
-        start_requests += 1
+        downloads += 1
         await asyncio.sleep(0)
         return content
 
-    async def story() -> list[Path]:
+    async def scenario() -> list[Path]:
         cache = CodeCache(folder, download)
         wanted = digest or hashlib.sha256(content).hexdigest()
         return await asyncio.gather(*(cache.get("prod", wanted) for _ in range(3)))
 
-    (found,) = set(asyncio.run(story()))
-    return found, start_requests
+    (found,) = set(asyncio.run(scenario()))
+    return found, downloads
 
 
 def test_code_is_downloaded_once_per_digest(tmp_path: Path) -> None:
     content = archive({"shop/assets.py": b"x = 1\n", "requirements.lock": b""})
-    found, start_requests = get(tmp_path, content)
-    assert (found.name, start_requests) == (hashlib.sha256(content).hexdigest(), 1)
+    found, downloads = get(tmp_path, content)
+    assert (found.name, downloads) == (hashlib.sha256(content).hexdigest(), 1)
     assert (found / "shop/assets.py").read_text() == "x = 1\n"
     assert get(tmp_path, content) == (found, 0)
     other, _ = get(tmp_path, archive({"shop/assets.py": b"x = 2\n"}))
@@ -51,13 +51,13 @@ def test_deleted_code_is_downloaded_again(tmp_path: Path) -> None:
     async def download(*_: str) -> bytes:
         return content
 
-    async def story() -> str:
+    async def scenario() -> str:
         cache = CodeCache(tmp_path, download)
         digest = hashlib.sha256(content).hexdigest()
         shutil.rmtree(await cache.get("prod", digest))
         return (await cache.get("prod", digest) / "a.py").read_text()
 
-    assert asyncio.run(story()) == "x = 1\n"
+    assert asyncio.run(scenario()) == "x = 1\n"
 
 
 def test_a_wrong_digest_is_refused(tmp_path: Path) -> None:

@@ -34,14 +34,14 @@ def code(tmp_path: Path, name: str, locked: str) -> Path:
 
 
 def get(tmp_path: Path, *folders: Path) -> list[str]:
-    async def story() -> list[str]:
+    async def scenario() -> list[str]:
         made = Environments(tmp_path / "environments")
         return await asyncio.gather(*(made.python_for(folder) for folder in folders))
 
-    return asyncio.run(story())
+    return asyncio.run(scenario())
 
 
-def said(python: str, module: str = "tiny") -> str:
+def version_in(python: str, module: str = "tiny") -> str:
     command = [python, "-c", f"import servo, {module}; print({module}.VERSION)"]
     return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
@@ -58,7 +58,7 @@ def test_environments_of_two_versions_coexist(tmp_path: Path, no_index: Path) ->
     old, new = code(tmp_path, "old", "tiny==1.0\n"), code(tmp_path, "new", "tiny==2.0\n")
     same, bare = code(tmp_path, "same", "tiny==1.0\n"), code(tmp_path, "bare", "")
     pythons = get(tmp_path, old, new, same, bare)
-    assert [said(python) for python in pythons[:2]] == ["1.0", "2.0"]
+    assert [version_in(python) for python in pythons[:2]] == ["1.0", "2.0"]
     assert (pythons[2], pythons[3]) == (pythons[0], sys.executable)
     # Another process finds the environment; nothing is installed again.
     (no_index / "tiny-1.0-py3-none-any.whl").unlink()
@@ -68,7 +68,7 @@ def test_environments_of_two_versions_coexist(tmp_path: Path, no_index: Path) ->
 def test_locked_version_takes_precedence_over_the_workers(tmp_path: Path, no_index: Path) -> None:
     wheel(no_index, "rich", "0.0.1")
     (python,) = get(tmp_path, code(tmp_path, "own", "rich==0.0.1\n"))
-    assert said(python, "rich") == "0.0.1"
+    assert version_in(python, "rich") == "0.0.1"
 
 
 def test_incomplete_environment_is_recreated(tmp_path: Path, no_index: Path) -> None:
@@ -79,7 +79,7 @@ def test_incomplete_environment_is_recreated(tmp_path: Path, no_index: Path) -> 
     (home / "complete").unlink()
     (home / "bin" / "python").unlink()
     assert get(tmp_path, folder) == [python]
-    assert said(python) == "1.0"
+    assert version_in(python) == "1.0"
 
 
 @pytest.mark.parametrize("deleted", ["", "bin"])
@@ -87,27 +87,27 @@ def test_deleted_environment_is_recreated(tmp_path: Path, no_index: Path, delete
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
 
-    async def story() -> tuple[str, str]:
+    async def scenario() -> tuple[str, str]:
         made = Environments(tmp_path / "environments")
         python = await made.python_for(folder)
         shutil.rmtree(Path(python).parents[1] / deleted)
         return python, await made.python_for(folder)
 
-    before, after = asyncio.run(story())
-    assert (before, said(after)) == (after, "1.0")
+    before, after = asyncio.run(scenario())
+    assert (before, version_in(after)) == (after, "1.0")
 
 
 def test_concurrent_processes_create_one_environment(tmp_path: Path, no_index: Path) -> None:
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
-    story = (
+    script = (
         "import asyncio, sys; from pathlib import Path; from servo.worker.environments import Environments; "
         "print(asyncio.run(Environments(Path(sys.argv[1])).python_for(Path(sys.argv[2]))))"
     )
-    command = [sys.executable, "-c", story, str(tmp_path / "environments"), str(folder)]
+    command = [sys.executable, "-c", script, str(tmp_path / "environments"), str(folder)]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     (python,) = {process.communicate()[0].strip() for process in running}
-    assert said(python) == "1.0"
+    assert version_in(python) == "1.0"
 
 
 def test_failed_installation_shows_pips_output(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_network_failure_is_transient(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://user:pa55word@127.0.0.1:1/simple")
     monkeypatch.setenv("PIP_RETRIES", "1")
-    with pytest.raises(EnvironmentUnavailable) as reported:
+    with pytest.raises(EnvironmentUnavailable) as raised:
         get(tmp_path, code(tmp_path, "ghost", "ghost==9.9\n"))
-    assert "pa55word" not in str(reported.value)
+    assert "pa55word" not in str(raised.value)
 
 
 def test_full_disk_is_transient() -> None:
@@ -140,11 +140,11 @@ def test_cancelled_waiter_does_not_stop_the_installation(tmp_path: Path, no_inde
     wheel(no_index, "tiny", "1.0")
     folder = code(tmp_path, "old", "tiny==1.0\n")
 
-    async def story() -> str:
+    async def scenario() -> str:
         made = Environments(tmp_path / "environments")
         first, second = (asyncio.create_task(made.python_for(folder)) for _ in range(2))
         await asyncio.sleep(0)
         first.cancel()
         return await second
 
-    assert said(asyncio.run(story())) == "1.0"
+    assert version_in(asyncio.run(scenario())) == "1.0"

@@ -43,7 +43,7 @@ def ignores():
 
 @asset(**BRIEF)
 def forks():
-    # One in the group, two in sessions of their own, and a daemon that belongs to nobody any more.
+    # One in the group, two in sessions of their own, and a daemon without a parent.
     sleep = ["sleep", os.environ["MARK"]]
     subprocess.Popen(sleep)
     subprocess.Popen(sleep, start_new_session=True)

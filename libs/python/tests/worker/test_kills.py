@@ -85,7 +85,7 @@ def looked_at(value):
     line("checked", value[0])
     return True
 
-# Nobody counts as lost before the next worker is there, however slow the machine.
+# A worker does not count as lost before the next one has started, however slow the machine is.
 @asset(namespace="kill", **LIMITS | {"heartbeat_timeout": "5m", "timeout": "10m"})
 def patient(context):
     note(context)

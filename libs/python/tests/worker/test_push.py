@@ -52,7 +52,7 @@ class Server:
         self.presigned.append(dict(metadata)["servo-presigned"])
         if self.away:
             self.away -= 1
-            raise Unavailable(Details("UNAVAILABLE", "nobody is there"))
+            raise Unavailable(Details("UNAVAILABLE", "the server is away"))
         await self.may_answer.wait()
         raise Conflict(Details("FAILED_PRECONDITION", "another process was first"))
 
@@ -83,9 +83,9 @@ def posted(body: bytes) -> bytes:
 
 
 def envelope(attempt: str, key: bytes = KEY) -> bytes:
-    reported = worker_pb2.TaskEnvelope(attempt_id=attempt, mode=event_execution_pb2.DISPATCH_MODE_PUSH)
-    reported.callbacks.start = f"/{attempt}/start"
-    body = reported.SerializeToString()
+    message = worker_pb2.TaskEnvelope(attempt_id=attempt, mode=event_execution_pb2.DISPATCH_MODE_PUSH)
+    message.callbacks.start = f"/{attempt}/start"
+    body = message.SerializeToString()
     signed = worker_pb2.SignedEnvelope(envelope=body, signature=hmac.digest(key, body, "sha256"))
     return signed.SerializeToString()
 
@@ -93,7 +93,7 @@ def envelope(attempt: str, key: bytes = KEY) -> bytes:
 def with_push_client(
     tmp_path: Path, use: Callable[[PushClient], Awaitable[None]], *, registered: bool = True, certificate: str = ""
 ) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         server = Server()
         client = SimpleNamespace(
             dispatcher=SimpleNamespace(RegisterWorker=server.register),
@@ -112,7 +112,7 @@ def with_push_client(
         slots.shutdown.begin()
         await asyncio.wait_for(serving, 30)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_f06_repeated_envelope_is_accepted_once(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_f07_push_is_answered_before_the_attempt_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("raw_request", "status"),
     [
         (b"GET /push HTTP/1.1\r\n\r\n", 405),
         (b"POST /push HTTP/1.1\r\n\r\n", 411),
@@ -159,9 +159,9 @@ def test_f07_push_is_answered_before_the_attempt_runs(tmp_path: Path) -> None:
         (posted(envelope("A", b"another's")), 401),
     ],
 )
-def test_invalid_pushes_are_refused(tmp_path: Path, said: bytes, status: int) -> None:
+def test_invalid_pushes_are_refused(tmp_path: Path, raw_request: bytes, status: int) -> None:
     async def use(push_client: PushClient) -> None:
-        assert await push_client.send(said) == [status]
+        assert await push_client.send(raw_request) == [status]
         assert not push_client.slots.running
 
     with_push_client(tmp_path, use)
@@ -183,8 +183,8 @@ def test_unregistered_and_draining_worker_refuses_pushes(tmp_path: Path) -> None
 
 def test_settings_come_from_the_environment() -> None:
     assert PushConfig.of({}) is None
-    reported = PushConfig.of({"SERVO_PUSH_URL": "http://w/x", "SERVO_PUSH_LISTEN": "[::1]:81"})
-    assert reported == PushConfig("http://w/x", "::1", 81)
+    config = PushConfig.of({"SERVO_PUSH_URL": "http://w/x", "SERVO_PUSH_LISTEN": "[::1]:81"})
+    assert config == PushConfig("http://w/x", "::1", 81)
     with pytest.raises(InvalidValue, match="write host:port"):
         PushConfig.of({"SERVO_PUSH_URL": "http://w/x", "SERVO_PUSH_LISTEN": "here"})
     with pytest.raises(InvalidValue, match="set SERVO_PUSH_CERTIFICATE"):
@@ -236,11 +236,11 @@ def test_project_runs_in_push_mode(mesh: Mesh, built: Built, tmp_path: Path) -> 
         ]
         # A mapped task has no attempt of its own.
         for task in (task for task in client.tasks(run.run_id) if task.attempt):
-            start_requests = scheduler_runs_pb2.GetTaskRequest(
+            request = scheduler_runs_pb2.GetTaskRequest(
                 tenant=TENANT, workspace="push-ok", run_id=run.run_id, task_id=task.task_id
             )
             # Only pushed attempts are in state DISPATCHED before they run.
-            states = [change.to_state for change in client.scheduler.GetTask(start_requests).history]
+            states = [change.to_state for change in client.scheduler.GetTask(request).history]
             assert states[-1] == state_pb2.TASK_STATE_SUCCEEDED
             assert state_pb2.TASK_STATE_DISPATCHED in states
         process.send_signal(signal.SIGTERM)

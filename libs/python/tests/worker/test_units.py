@@ -163,7 +163,7 @@ class Refusing(callback_pb2_grpc.CallbackServiceServicer):
 
 
 def with_reports(
-    folder: Path, service: callback_pb2_grpc.CallbackServiceServicer, story: Callable[[Reports], Awaitable[None]]
+    folder: Path, service: callback_pb2_grpc.CallbackServiceServicer, scenario: Callable[[Reports], Awaitable[None]]
 ) -> None:
     async def serve() -> None:
         server = grpc.aio.server()
@@ -174,7 +174,7 @@ def with_reports(
             client = SimpleNamespace(callback=callback_pb2_grpc.CallbackServiceStub(channel))
             reports = Reports(cast(AsyncClient, client), "t", Spool(folder))
             running = asyncio.create_task(reports.run())
-            await story(reports)
+            await scenario(reports)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
         await server.stop(None)
@@ -185,14 +185,14 @@ def with_reports(
 def test_unknown_refusal_reason_does_not_stop_reports(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     refused: list[str] = []
 
-    async def story(reports: Reports) -> None:
+    async def scenario(reports: Reports) -> None:
         for attempt in ("A", "B"):
             item = callback_pb2.CallbackItem(finish=callback_pb2.FinishAttemptRequest(attempt_id=attempt))
             reports.send(item, lambda to_job: refused.append(to_job.refusal.message))
             assert await reports.all_answered(10)
 
     # Other methods are never called.
-    with_reports(tmp_path, Refusing(), story)  # type: ignore[abstract]
+    with_reports(tmp_path, Refusing(), scenario)  # type: ignore[abstract]
     assert refused == ["not on a Sunday"] * 2
     assert "a report was refused: reason 999: not on a Sunday" in caplog.text
     assert list(Spool(tmp_path).left()) == []
@@ -235,19 +235,19 @@ def test_f14_expired_report_is_repeated_with_a_renewal(
 ) -> None:
     to_job: list[str | None] = []
 
-    async def story(reports: Reports) -> None:
+    async def scenario(reports: Reports) -> None:
         item = callback_pb2.CallbackItem(presigned="/old", **cast(Any, {call: {}}))
         reports.send(item, lambda result: to_job.append(result.WhichOneof("result")), renewal)
         assert await reports.all_answered(10)
 
     server = Forgetful()  # type: ignore[abstract]
-    with_reports(tmp_path, server, story)
+    with_reports(tmp_path, server, scenario)
     assert to_job == [answer]
     assert server.calls == [(call, shown) for shown in renewals]
 
 
 def test_reconnect_pause_stays_below_the_heartbeat_interval(tmp_path: Path) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
         reports = Reports(client, "t", Spool(tmp_path))
         beat = callback_pb2.CallbackItem(heartbeat=callback_pb2.HeartbeatRequest())
@@ -259,7 +259,7 @@ def test_reconnect_pause_stays_below_the_heartbeat_interval(tmp_path: Path) -> N
             reports.send(beat)
             assert reports._shortest_interval() == interval
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def test_worker_that_cannot_report_ends(tmp_path: Path) -> None:
@@ -267,14 +267,14 @@ def test_worker_that_cannot_report_ends(tmp_path: Path) -> None:
     folder = tmp_path / "outcomes" / "1.outcomes"
     folder.mkdir(parents=True)
 
-    async def story() -> None:
+    async def scenario() -> None:
         # An unreachable server alone is not a reason to end.
         client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
         # Does not become the reaper of the test's processes.
         await asyncio.wait_for(Worker(client, WorkerConfig("t", tmp_path))._work(), 30)
 
     with pytest.raises(ReportingFailed, match=r"cannot report any more .IsADirectoryError.*1\.outcomes.*stay in"):
-        asyncio.run(story())
+        asyncio.run(scenario())
 
 
 def test_dependent_loops_end_together() -> None:
@@ -299,32 +299,32 @@ def test_dependent_loops_end_together() -> None:
 def test_broken_stream_takes_no_reports_of_the_next(tmp_path: Path) -> None:
     """gRPC keeps requesting messages for a stream that failed."""
 
-    async def story() -> None:
+    async def scenario() -> None:
         client = AsyncClient("https://127.0.0.1:1", api_key="k", tenant="t", workspace="w")
         pull = Pull(Slots(client, WorkerConfig("t", tmp_path)))
         reports = Reports(client, "t", Spool(tmp_path / "outcomes"))
-        says: list[tuple[Any, Callable[[], None]]] = [
+        senders: list[tuple[Any, Callable[[], None]]] = [
             (pull, pull._enqueue),
             (reports, lambda: reports.send(callback_pb2.CallbackItem())),
         ]
-        for push_client, send in says:
-            push_client._stream = 1
-            stale = asyncio.ensure_future(anext(push_client._messages(1)))
+        for sender, send in senders:
+            sender._stream = 1
+            stale = asyncio.ensure_future(anext(sender._messages(1)))
             await asyncio.sleep(0)
-            push_client._stream = 2
-            current = asyncio.ensure_future(anext(push_client._messages(2)))
+            sender._stream = 2
+            current = asyncio.ensure_future(anext(sender._messages(2)))
             await asyncio.sleep(0)
             send()
             await asyncio.wait([stale, current])
             assert isinstance(stale.exception(), StopAsyncIteration)
             assert current.exception() is None
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(("grace", "finish", "end"), [(40.0, 25.0, 30.0), (4.0, 2.0, 3.0), (0.0, 0.0, 0.0)])
 def test_shutdown_reserves_time_for_killing_and_reporting(grace: float, finish: float, end: float) -> None:
-    async def story() -> None:
+    async def scenario() -> None:
         shutdown = Shutdown(grace, kill_grace=5.0)
         shutdown.begin()
         ends = shutdown._ends
@@ -334,7 +334,7 @@ def test_shutdown_reserves_time_for_killing_and_reporting(grace: float, finish: 
         assert shutdown.seconds_to_kill <= end
         assert shutdown.kill_seconds == min(5.0, grace / 4)
 
-    asyncio.run(story())
+    asyncio.run(scenario())
 
 
 def lines(*pieces: bytes) -> list[str]:

@@ -26,7 +26,7 @@ from servo import asset
 EFFECTS = Path(os.environ.get("EFFECTS", "/"))
 
 @asset(namespace="side", retry=1)
-def told():
+def versioned():
     import tiny
     with EFFECTS.open("a") as file:
         print("NUMBER", tiny.VERSION, file=file)

@@ -381,8 +381,8 @@ def test_two_workers_do_not_share_a_folder(mesh: Mesh, effects: Path) -> None:
     with working(mesh, "work-alone", effects):
         wait_until((state / "lock").exists, "the first worker has locked its folder")
         with working(mesh, "work-alone", effects, stderr=subprocess.PIPE) as second:
-            _, reported = second.communicate()
-    assert (second.returncode, b"belongs to a worker that runs" in reported) == (2, True), reported
+            _, stderr = second.communicate()
+    assert (second.returncode, b"belongs to a worker that runs" in stderr) == (2, True), stderr
 
 
 def test_f17_cancel_reaches_user_code(mesh: Mesh, built: Built, effects: Path) -> None:
