@@ -2,7 +2,8 @@
 
 use std::future::Future;
 
-use servo_store::{StoreError, Timestamp};
+use servo_model::{Position, ShardId, TenantId, Timestamp};
+use servo_store::StoreError;
 use uuid::Uuid;
 
 /// A subject that messages are published about.
@@ -50,8 +51,8 @@ pub struct Subscription {
 /// The position of a message in its shard. For one key, a greater version is a later message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version {
-    pub shard: i16,
-    pub position: i64,
+    pub shard: ShardId,
+    pub position: Position,
     pub place: i32,
 }
 
@@ -61,7 +62,7 @@ pub struct Message {
     pub version: Version,
     /// The ordering key: the run.
     pub key: Uuid,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub published_at: Timestamp,
     /// The number of failed tries.

@@ -2,8 +2,7 @@
 //! behind it. Caller metadata is trusted only when the gateway sent it.
 
 use http::{HeaderMap, HeaderValue};
-use servo_model::Service;
-use servo_proto::Scoped;
+use servo_model::{Service, TenantScope};
 use tonic::Extensions;
 use tonic::metadata::MetadataMap;
 
@@ -23,10 +22,11 @@ const CALLER_HEADERS: [&str; 5] = [TENANT, WORKSPACE, PRINCIPAL, ROLES, REQUEST_
 pub struct Caller {
     /// The identity proven by the certificate of the connection.
     pub peer: PeerIdentity,
-    pub tenant: String,
+    /// `None` when a service calls on its own behalf.
+    pub tenant: Option<TenantScope>,
     /// Empty when the principal is not confined to one workspace.
     pub workspace: String,
-    /// Empty, like the tenant, when a service calls on its own behalf.
+    /// Empty when a service calls on its own behalf.
     pub principal: String,
     pub roles: Vec<String>,
     pub request_id: String,
@@ -44,19 +44,14 @@ impl Caller {
         extensions.get::<Caller>().ok_or_else(missing)
     }
 
-    /// Checks that the request concerns the caller's own tenant and workspace. The server already
-    /// checked every received message; handlers use this for requests that they build themselves. A
-    /// service that calls on its own behalf may access any tenant, because the method's list of
-    /// callers admitted it. The error does not reveal whether the other tenant exists.
-    pub fn admit(&self, request: &impl Scoped) -> Result<(), Error> {
-        self.admit_to(request.tenant(), request.workspace())
-    }
-
-    pub(crate) fn admit_to(&self, tenant: &str, workspace: &str) -> Result<(), Error> {
+    /// Checks that a message concerns the caller's own tenant and workspace. A service that calls on
+    /// its own behalf may access any tenant, because the method's list of callers admitted it. The
+    /// error does not reveal whether the other tenant exists.
+    pub(crate) fn check_scope(&self, tenant: &str, workspace: &str) -> Result<(), Error> {
         if self.is_mesh_service() {
             return Ok(());
         }
-        if self.tenant.is_empty() || tenant != self.tenant {
+        if self.tenant.as_ref().map(TenantScope::as_str) != Some(tenant) {
             return Err(denied(Reason::TenantMismatch, "tenant", tenant));
         }
         // A tenant-level request has no workspace; the method's permission decides whether the
@@ -80,7 +75,7 @@ impl Caller {
         strip(headers);
         let roles = self.roles.join(",");
         let values = [
-            &self.tenant,
+            self.tenant_text(),
             &self.workspace,
             &self.principal,
             &roles,
@@ -98,6 +93,11 @@ impl Caller {
         Ok(())
     }
 
+    /// Empty without a tenant.
+    pub(crate) fn tenant_text(&self) -> &str {
+        self.tenant.as_ref().map_or("", TenantScope::as_str)
+    }
+
     /// Only the mesh creates callers without a principal, and only for services.
     pub(crate) fn is_mesh_service(&self) -> bool {
         matches!(self.peer, PeerIdentity::Service(_)) && self.principal.is_empty()
@@ -106,8 +106,8 @@ impl Caller {
     /// The caller of a service or worker that calls on its own behalf.
     pub(crate) fn on_own_behalf(peer: &PeerIdentity) -> Caller {
         let (tenant, principal) = match peer {
-            PeerIdentity::Worker { tenant } => (tenant.clone(), peer.to_string()),
-            _ => (String::new(), String::new()),
+            PeerIdentity::Worker { tenant } => (Some(tenant.clone()), peer.to_string()),
+            _ => (None, String::new()),
         };
         Caller {
             peer: peer.clone(),
@@ -132,7 +132,7 @@ impl Caller {
         let roles = header(ROLES);
         let caller = Caller {
             peer: PeerIdentity::Service(Service::Gateway),
-            tenant: header(TENANT),
+            tenant: header(TENANT).parse().ok(),
             workspace: header(WORKSPACE),
             principal: header(PRINCIPAL),
             roles: roles

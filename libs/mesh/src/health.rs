@@ -2,9 +2,10 @@
 
 use std::fmt::Display;
 use std::future::Future;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use servo_model::Service;
+use servo_model::{Service, Timestamp};
+use servo_proto::proto_time;
 use servo_proto::v1::mesh_service_server::MeshService;
 use servo_proto::v1::{GetServerInfoRequest, GetServerInfoResponse};
 use tokio::sync::watch;
@@ -138,7 +139,7 @@ fn log_change(state: &State) {
 /// MeshService: identity, start time and readiness of this instance.
 pub(crate) struct ServerInfo {
     pub(crate) service: Service,
-    pub(crate) started_at: SystemTime,
+    pub(crate) started_at: Timestamp,
     pub(crate) readiness: Readiness,
 }
 
@@ -153,7 +154,7 @@ impl MeshService for ServerInfo {
             service: self.service.name().to_owned(),
             identity: self.service.spiffe_id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            start_time: Some(self.started_at.into()),
+            start_time: Some(proto_time(self.started_at)),
             ready: state == State::Ready,
             waiting_for: waiting_for(state),
         }))

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use servo_model::Service;
+use servo_model::{Service, ShardId};
 
-use crate::core::Core;
 use crate::peer::{Peer, parse_address};
+use crate::runtime::Runtime;
 
 /// One instance of a service.
 #[derive(Clone)]
@@ -19,26 +19,26 @@ pub struct Instance {
 /// holds.
 #[derive(Clone)]
 pub struct Holders {
-    core: Arc<Core>,
+    runtime: Arc<Runtime>,
     service: Service,
-    known: Arc<Mutex<HashMap<i16, Instance>>>,
+    known: Arc<Mutex<HashMap<ShardId, Instance>>>,
 }
 
 impl Holders {
-    pub(crate) fn new(core: Arc<Core>, service: Service) -> Holders {
+    pub(crate) fn new(runtime: Arc<Runtime>, service: Service) -> Holders {
         Holders {
-            core,
+            runtime,
             service,
             known: Arc::default(),
         }
     }
 
-    pub fn of(&self, shard: i16) -> Option<Instance> {
+    pub fn of(&self, shard: ShardId) -> Option<Instance> {
         self.known().get(&shard).cloned()
     }
 
     /// Replaces the known holders with these: shards, each with its holder's address.
-    pub fn learn(&self, leases: impl IntoIterator<Item = (i16, String)>) {
+    pub fn learn(&self, leases: impl IntoIterator<Item = (ShardId, String)>) {
         let mut known = self.known();
         let mut instances: HashMap<Arc<str>, Instance> = known
             .drain()
@@ -59,7 +59,7 @@ impl Holders {
     fn connect(&self, address: &str) -> Option<Instance> {
         match parse_address(self.service, address) {
             Ok(uri) => {
-                let peer = Peer::new(self.core.clone(), self.service, uri);
+                let peer = Peer::new(self.runtime.clone(), self.service, uri);
                 Some(Instance {
                     address: address.into(),
                     peer,
@@ -72,7 +72,7 @@ impl Holders {
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<i16, Instance>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<ShardId, Instance>> {
         self.known
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -45,9 +45,10 @@
 //! third error type; it renders an [`Error`] as an RFC 9457 problem document for clients that call
 //! over plain HTTP.
 
+mod call_context;
 mod caller;
+mod clock;
 pub mod config;
-mod core;
 mod dropped_spans;
 pub mod error;
 mod fault;
@@ -62,7 +63,7 @@ pub mod paging;
 pub mod peer;
 pub mod problem;
 mod run;
-mod scope;
+mod runtime;
 pub mod server;
 mod settings;
 mod shutdown;
@@ -71,7 +72,9 @@ pub mod telemetry;
 pub mod tls;
 mod trace;
 
+pub use call_context::{current_trace, time_left};
 pub use caller::Caller;
+pub use clock::now;
 pub use config::{NoSections, Sources};
 pub use error::{Error, Reason};
 pub use fault::{ConfigFault, Fault};
@@ -82,7 +85,6 @@ pub use mesh::Mesh;
 pub use paging::PageTokens;
 pub use peer::Peer;
 pub use run::{ServiceFuture, run};
-pub use scope::{current_trace, time_left};
 pub use server::{Bound, Handler, Serving};
 pub use settings::Settings;
 pub use shutdown::Shutdown;

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, MutexGuard};
-use std::time::SystemTime;
 
 use http::{Request, Response};
 use prometheus_client::registry::Registry;
@@ -11,13 +10,14 @@ use tokio::task::JoinHandle;
 use tonic::body::Body;
 use tonic::server::NamedService;
 
+use crate::clock;
 use crate::config::Common;
-use crate::core::Core;
 use crate::error::Error;
 use crate::health::Readiness;
 use crate::holders::Holders;
 use crate::metrics::Metrics;
 use crate::peer::Peer;
+use crate::runtime::Runtime;
 use crate::server::{Handler, Serving};
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
@@ -25,7 +25,7 @@ use crate::tls::{Exposure, Tls};
 
 /// One service in this process. A process may run several, each with its own settings.
 pub struct Mesh<C> {
-    core: Arc<Core>,
+    runtime: Arc<Runtime>,
     own: Arc<C>,
 }
 
@@ -37,23 +37,23 @@ impl<C> Mesh<C> {
             own,
             tls,
         } = settings;
-        let core = Core {
+        let runtime = Runtime {
             service,
             common,
             tls,
             metrics: Metrics::new(service),
             readiness: Readiness::new(),
             shutdown,
-            started_at: SystemTime::now(),
+            started_at: clock::now(),
         };
         Mesh {
-            core: Arc::new(core),
+            runtime: Arc::new(runtime),
             own: Arc::new(own),
         }
     }
 
     pub fn service(&self) -> Service {
-        self.core.service
+        self.runtime.service
     }
 
     /// The service's own configuration sections.
@@ -62,15 +62,15 @@ impl<C> Mesh<C> {
     }
 
     pub fn common(&self) -> &Common {
-        &self.core.common
+        &self.runtime.common
     }
 
     pub fn shutdown(&self) -> &Shutdown {
-        &self.core.shutdown
+        &self.runtime.shutdown
     }
 
     pub fn tls(&self) -> &Tls {
-        &self.core.tls
+        &self.runtime.tls
     }
 
     /// Starts an actor of this service: a task that owns state which the process cannot do without.
@@ -86,17 +86,17 @@ impl<C> Mesh<C> {
 
     /// The registry for the service's own metrics; every name gets the prefix `servo_`.
     pub fn metrics(&self) -> MutexGuard<'_, Registry> {
-        self.core.metrics.registry()
+        self.runtime.metrics.registry()
     }
 
     /// A client of another service, for its generated stub:
     /// `PlannerServiceClient::new(mesh.peer(…))`. It connects at the first call and reconnects when
     /// necessary.
     pub fn peer(&self, service: Service) -> Peer {
-        let address = self.core.common.peers.address(service);
+        let address = self.runtime.common.peers.address(service);
         // The address was checked when the configuration was read.
         Peer::new(
-            self.core.clone(),
+            self.runtime.clone(),
             service,
             address.parse().unwrap_or_default(),
         )
@@ -106,7 +106,7 @@ impl<C> Mesh<C> {
     /// it owns the connection.
     pub fn peer_at(&self, service: Service, address: &str) -> Result<Peer, Error> {
         Ok(Peer::new(
-            self.core.clone(),
+            self.runtime.clone(),
             service,
             crate::peer::parse_address(service, address)?,
         ))
@@ -114,7 +114,7 @@ impl<C> Mesh<C> {
 
     /// The instances of a service that hold shards; empty until the caller provides them.
     pub fn holders(&self, service: Service) -> Holders {
-        Holders::new(self.core.clone(), service)
+        Holders::new(self.runtime.clone(), service)
     }
 
     /// Serves an API to the mesh: callers present a certificate, and the method's access rule
@@ -137,14 +137,14 @@ impl<C> Mesh<C> {
 
     /// Serves only the methods that every service has, with this exposure.
     pub fn serving(&self, exposure: Exposure) -> Serving {
-        Serving::new(self.core.clone(), exposure)
+        Serving::new(self.runtime.clone(), exposure)
     }
 }
 
 impl<C> Clone for Mesh<C> {
     fn clone(&self) -> Mesh<C> {
         Mesh {
-            core: self.core.clone(),
+            runtime: self.runtime.clone(),
             own: self.own.clone(),
         }
     }

@@ -52,7 +52,7 @@ impl Stream {
         }
     }
 
-    pub const fn shards(self) -> i16 {
+    pub const fn shard_count(self) -> i16 {
         match self {
             Stream::Execution => 64,
             Stream::Dispatch => 16,

@@ -14,10 +14,12 @@ mod fingerprint;
 pub mod json;
 mod kind;
 pub mod scope;
+mod time;
 
 pub use difference::spec_difference;
 pub use fingerprint::request_fingerprint;
 pub use kind::kind_of;
+pub use time::{from_proto_time, proto_time};
 
 /// Messages, enums, clients and servers. A server returns UNIMPLEMENTED for methods that it does
 /// not override.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use servo_store::{StoreError, Timestamp};
+use servo_model::{TenantId, Timestamp};
+use servo_store::StoreError;
 
 pub trait TaskQueue: Send + Sync + 'static {
     /// Adds tasks and returns one result for each, in order. A name that the queue still knows is a
@@ -38,7 +39,7 @@ pub struct NewTask {
     pub queue: Arc<str>,
     /// Known to the queue until an hour after the task's end.
     pub name: String,
-    pub tenant: String,
+    pub tenant: TenantId,
     /// The address that the task is pushed to.
     pub url: String,
     pub body: Bytes,

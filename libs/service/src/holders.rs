@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use servo_mesh::{Holders, Instance, Mesh};
-use servo_model::{Service, Stream};
+use servo_model::{Service, ShardId, Stream};
 use servo_store::{LoopStore, StoreError};
 use tokio::sync::Mutex;
+use tracing::warn;
 
 /// Finds the holders of a stream's shards. Cheap to clone; clones share what they learned.
 ///
@@ -38,7 +39,7 @@ impl ShardHolders {
     }
 
     /// The holder as last read; `None` when the shard had none.
-    pub fn of(&self, shard: i16) -> Option<Instance> {
+    pub fn of(&self, shard: ShardId) -> Option<Instance> {
         self.known.of(shard)
     }
 
@@ -46,13 +47,37 @@ impl ShardHolders {
     /// before still counts.
     pub async fn fresh(&self, within: Duration) -> Result<(), StoreError> {
         let mut read_at = self.read_at.lock().await;
-        if read_at.is_some_and(|at| at.elapsed() < within) {
+        if is_within(*read_at, within) {
             return Ok(());
         }
-        let leases = self.loops.holders(self.stream).await?;
-        self.known
-            .learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
+        self.read().await?;
         *read_at = Some(Instant::now());
         Ok(())
     }
+
+    /// Like [`ShardHolders::fresh`], for callers that continue with the last known holders when the
+    /// read fails. A failure is logged and counts as a read, so that callers do not read more often
+    /// while the database is unavailable.
+    pub async fn fresh_or_last_known(&self, within: Duration) {
+        let mut read_at = self.read_at.lock().await;
+        if is_within(*read_at, within) {
+            return;
+        }
+        if let Err(error) = self.read().await {
+            let stream = self.stream.name();
+            warn!(%error, stream, "failed to refresh shard holders; using the last known set");
+        }
+        *read_at = Some(Instant::now());
+    }
+
+    async fn read(&self) -> Result<(), StoreError> {
+        let leases = self.loops.holders(self.stream).await?;
+        self.known
+            .learn(leases.into_iter().map(|lease| (lease.shard, lease.address)));
+        Ok(())
+    }
+}
+
+fn is_within(read_at: Option<Instant>, time: Duration) -> bool {
+    read_at.is_some_and(|at| at.elapsed() < time)
 }

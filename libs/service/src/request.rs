@@ -2,9 +2,15 @@
 
 use servo_mesh::{Error, Reason};
 use servo_model::limits::{COMMENT_BYTES_MAX, REQUEST_ID_BYTES_MAX};
-use servo_model::{TenantId, WorkspaceId};
+use servo_model::{TenantId, TenantScope, WorkspaceId};
 
 pub fn tenant(text: &str) -> Result<TenantId, Error> {
+    text.parse()
+        .map_err(|error: servo_model::ids::IdError| Error::bad_field("tenant", error.to_string()))
+}
+
+/// The tenant of a request that may be for all tenants (`-`).
+pub fn tenant_scope(text: &str) -> Result<TenantScope, Error> {
     text.parse()
         .map_err(|error: servo_model::ids::IdError| Error::bad_field("tenant", error.to_string()))
 }

@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use sqlx::PgConnection;
 use tokio::sync::watch;
 
-use crate::time::Timestamp;
+use servo_model::Timestamp;
 
 /// Changes whenever a connection is lost or Postgres has restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use servo_model::Stream;
+use servo_model::{Epoch, Position, ShardId, Stream};
 
 use crate::config::BadConfig;
 use crate::error::StoreError;
 use crate::generation::Generation;
 use crate::ownership::timeouts::IDLE_IN_TRANSACTION_MAX;
-use crate::store::{LoopStore, Store};
+use crate::pool::LoopStore;
 use crate::tx::LoopTx;
 
 /// The lifetime of a lease without renewal. Renew it at a third of this.
@@ -52,11 +52,11 @@ const LOCKED_ROWS_MAX: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Lease {
     pub(crate) stream: Stream,
-    pub(crate) shard: i16,
-    pub(crate) epoch: i64,
+    pub(crate) shard: ShardId,
+    pub(crate) epoch: Epoch,
     pub(crate) holder: Arc<str>,
     pub(crate) generation: Generation,
-    watermark: i64,
+    watermark: Position,
     expires: Instant,
 }
 
@@ -65,11 +65,11 @@ impl Lease {
         self.stream
     }
 
-    pub fn shard(&self) -> i16 {
+    pub fn shard(&self) -> ShardId {
         self.shard
     }
 
-    pub fn epoch(&self) -> i64 {
+    pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
@@ -79,7 +79,7 @@ impl Lease {
     }
 
     /// How far the shard was folded when the lease was acquired.
-    pub fn watermark(&self) -> i64 {
+    pub fn watermark(&self) -> Position {
         self.watermark
     }
 
@@ -100,10 +100,10 @@ pub struct Renewed {
 /// The holder of a shard, for forwarding calls to it.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Holder {
-    pub shard: i16,
+    pub shard: ShardId,
     pub holder: String,
     pub address: String,
-    pub epoch: i64,
+    pub epoch: Epoch,
 }
 
 /// Leases of one process on the shards of one stream.
@@ -119,14 +119,14 @@ pub struct Leases {
 impl Leases {
     /// `holder` is unique per process start; `address` is where other instances reach this one.
     pub fn new(
-        store: &Store,
+        loops: &LoopStore,
         stream: Stream,
         holder: &str,
         address: &str,
         ttl: LeaseTtl,
     ) -> Leases {
         Leases {
-            loops: store.loops().clone(),
+            loops: loops.clone(),
             stream,
             holder: holder.into(),
             address: address.into(),
@@ -135,7 +135,11 @@ impl Leases {
     }
 
     /// Acquires up to `at_most` of `shards` that are free or whose lease has expired.
-    pub async fn acquire(&self, shards: &[i16], at_most: usize) -> Result<Vec<Lease>, StoreError> {
+    pub async fn acquire(
+        &self,
+        shards: &[ShardId],
+        at_most: usize,
+    ) -> Result<Vec<Lease>, StoreError> {
         if shards.is_empty() || at_most == 0 {
             return Ok(Vec::new());
         }
@@ -207,7 +211,7 @@ impl Leases {
     /// succeed, but waiting in the lock queue does.
     async fn acquire_locked(
         &self,
-        shards: &[i16],
+        shards: &[ShardId],
         at_most: usize,
         acquired: &mut Vec<Lease>,
     ) -> Result<(), StoreError> {
@@ -233,7 +237,7 @@ impl Leases {
     async fn acquire_in(
         &self,
         mut tx: LoopTx,
-        shards: &[i16],
+        shards: &[ShardId],
         at_most: usize,
         locked: LockedRows,
     ) -> Result<Vec<Lease>, StoreError> {
@@ -247,7 +251,7 @@ impl Leases {
             .bind(self.ttl)
             .bind(i32::try_from(at_most).unwrap_or(i32::MAX))
             .bind(locked == LockedRows::Wait);
-        let rows: Vec<(i16, i64, i64)> = tx.all(acquire).await?;
+        let rows: Vec<(ShardId, Epoch, Position)> = tx.all(acquire).await?;
         tx.commit().await?;
         let lease = |(shard, epoch, watermark)| Lease {
             stream: self.stream,
@@ -261,11 +265,11 @@ impl Leases {
         Ok(rows.into_iter().map(lease).collect())
     }
 
-    async fn free_among(&self, shards: &[i16]) -> Result<Vec<i16>, StoreError> {
+    async fn free_among(&self, shards: &[ShardId]) -> Result<Vec<ShardId>, StoreError> {
         let free = sqlx::query(include_str!("sql/free_shards.sql"))
             .bind(self.stream.code())
             .bind(shards);
-        let rows: Vec<(i16,)> = self.loops.all(free).await?;
+        let rows: Vec<(ShardId,)> = self.loops.all(free).await?;
         Ok(rows.into_iter().map(|(shard,)| shard).collect())
     }
 
@@ -310,7 +314,7 @@ impl Leases {
             .bind(&*self.holder)
             .bind(self.ttl)
             .bind(locked == LockedRows::Wait);
-        let extended_shards: Vec<(i16,)> = tx.all(renew).await?;
+        let extended_shards: Vec<(ShardId,)> = tx.all(renew).await?;
         tx.commit().await?;
         let (extended, rest): (Vec<_>, Vec<_>) = leases
             .into_iter()

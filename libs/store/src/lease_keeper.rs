@@ -19,6 +19,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use servo_model::ShardId;
 use tokio::sync::Mutex;
 
 use crate::error::StoreError;
@@ -33,7 +34,7 @@ const REBALANCE_DELAY: Duration = Duration::from_millis(100);
 pub trait ShardOwner: Send + Sync {
     /// Whether this instance can process the shard. One that holds an event of a newer version is
     /// left to instances that know it.
-    fn can_hold(&self, _shard: i16) -> bool {
+    fn can_hold(&self, _shard: ShardId) -> bool {
         true
     }
 
@@ -41,7 +42,7 @@ pub trait ShardOwner: Send + Sync {
     fn update(&self, held: &[Lease]) -> impl Future<Output = ()> + Send;
 
     /// These shards are about to be given back: stop using them before this returns.
-    fn leave(&self, _shards: &[i16]) -> impl Future<Output = ()> + Send {
+    fn leave(&self, _shards: &[ShardId]) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 }
@@ -132,7 +133,7 @@ impl<O: ShardOwner> LeaseKeeper<O> {
         let renewed = self.leases.renew(state.held.clone()).await?;
         let lost = renewed.lost.len();
         state.held = renewed.held;
-        let share = fair_share(self.leases.stream().shards(), instances);
+        let share = fair_share(self.leases.stream().shards().count(), instances);
         let given = self.give_back(state, share).await?;
         let acquired = self.acquire(state, share).await?;
         let rebalancing = state.instances_changed.elapsed() < self.leases.ttl();
@@ -153,7 +154,7 @@ impl<O: ShardOwner> LeaseKeeper<O> {
         if given.is_empty() {
             return Ok(0);
         }
-        let shards: Vec<i16> = given.iter().map(Lease::shard).collect();
+        let shards: Vec<ShardId> = given.iter().map(Lease::shard).collect();
         tracing::info!(stream = ?self.leases.stream(), ?shards, "giving shards back");
         self.owner.leave(&shards).await;
         self.owner.update(&state.held).await;
@@ -164,15 +165,18 @@ impl<O: ShardOwner> LeaseKeeper<O> {
     }
 
     async fn acquire(&self, state: &mut State, share: usize) -> Result<usize, StoreError> {
-        let is_held = |shard: i16| state.held.iter().any(|lease| lease.shard() == shard);
-        let wanted: Vec<i16> = (0..self.leases.stream().shards())
+        let is_held = |shard: ShardId| state.held.iter().any(|lease| lease.shard() == shard);
+        let wanted: Vec<ShardId> = self
+            .leases
+            .stream()
+            .shards()
             .filter(|shard| !is_held(*shard) && self.owner.can_hold(*shard))
             .collect();
         let at_most = share.saturating_sub(state.held.len());
         let acquired = self.leases.acquire(&wanted, at_most).await?;
         let count = acquired.len();
         if count > 0 {
-            let shards: Vec<i16> = acquired.iter().map(Lease::shard).collect();
+            let shards: Vec<ShardId> = acquired.iter().map(Lease::shard).collect();
             tracing::info!(stream = ?self.leases.stream(), ?shards, "acquired shards");
         }
         state.held.extend(acquired);
@@ -181,7 +185,7 @@ impl<O: ShardOwner> LeaseKeeper<O> {
 
     async fn release_all(&self, state: &mut State) {
         let leases = std::mem::take(&mut state.held);
-        let shards: Vec<i16> = leases.iter().map(Lease::shard).collect();
+        let shards: Vec<ShardId> = leases.iter().map(Lease::shard).collect();
         self.owner.leave(&shards).await;
         self.owner.update(&[]).await;
         for lease in leases {
@@ -191,8 +195,8 @@ impl<O: ShardOwner> LeaseKeeper<O> {
 }
 
 /// How many shards one of `instances` holds at most, so that all shards are held.
-fn fair_share(shards: i16, instances: usize) -> usize {
-    usize::from(shards.unsigned_abs()).div_ceil(instances.max(1))
+fn fair_share(shards: usize, instances: usize) -> usize {
+    shards.div_ceil(instances.max(1))
 }
 
 #[cfg(test)]

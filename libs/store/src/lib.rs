@@ -13,6 +13,7 @@
 mod check;
 mod config;
 mod error;
+mod fence;
 mod generation;
 mod lease;
 mod lease_keeper;
@@ -20,13 +21,14 @@ mod ledger;
 mod listen;
 pub mod migrate;
 pub mod ownership;
+mod pool;
 mod store;
-mod time;
 mod tx;
 
 pub use check::NotReady;
 pub use config::{BadConfig, DatabaseConfig};
 pub use error::StoreError;
+pub use fence::FencedTx;
 pub use generation::Generation;
 pub use lease::{Holder, Lease, LeaseTtl, Leases, Renewed};
 pub use lease_keeper::{LeaseKeeper, Round, ShardOwner};
@@ -36,9 +38,9 @@ pub use ledger::{
     LedgerReader, NewEvent, Outcome, ReadError,
 };
 pub use listen::Listener;
-pub use store::{LoopStore, Store, TenantStore};
-pub use time::Timestamp;
-pub use tx::{FencedTx, FromAnyRow, LoopTx, TenantTx, Tx};
+pub use pool::{LoopStore, TenantStore};
+pub use store::Store;
+pub use tx::{FromAnyRow, LoopTx, TenantTx, Tx};
 
 /// The query builder; services do not depend on a driver of their own.
 pub use sqlx::{self, query};

@@ -4,12 +4,10 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use sqlx::postgres::PgRow;
-use sqlx::{Execute, Executor, FromRow, Postgres, Transaction};
+use sqlx::{Execute, Executor, FromRow, PgConnection, Postgres, Transaction};
 
 use crate::error::StoreError;
 use crate::generation::Generations;
-use crate::lease::Lease;
-use crate::ledger::{AppendError, Appended, NewEvent, append_validated, validate};
 
 /// An open transaction. Dropped without [`commit`](TenantTx::commit) it is rolled back.
 ///
@@ -74,16 +72,10 @@ impl Tx {
             .ok_or(StoreError::Database(sqlx::Error::RowNotFound))
     }
 
-    /// Appends events in this transaction. Call it once per transaction, otherwise two transactions
-    /// may deadlock; and call it last, because the shards stay locked until the transaction ends.
-    pub async fn append(&mut self, events: &[NewEvent]) -> Result<Vec<Appended>, AppendError> {
-        validate(events)?;
-        if events.is_empty() {
-            return Ok(Vec::new());
-        }
-        let batch: Vec<&NewEvent> = events.iter().collect();
-        let answers = append_validated(&mut self.transaction, &batch).await;
-        Ok(self.observed(answers)?)
+    /// The connection, for statements that need another way to run. Their results must pass
+    /// through [`Tx::observed`].
+    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+        &mut self.transaction
     }
 
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
@@ -97,7 +89,8 @@ impl Tx {
         })
     }
 
-    fn observed<T>(&mut self, done: Result<T, sqlx::Error>) -> Result<T, StoreError> {
+    /// Notes a failed statement.
+    pub(crate) fn observed<T>(&mut self, done: Result<T, sqlx::Error>) -> Result<T, StoreError> {
         done.map_err(|error| {
             self.failed = true;
             self.generations.observe(&error);
@@ -136,6 +129,8 @@ macro_rules! transaction_type {
     };
 }
 
+pub(crate) use transaction_type;
+
 /// A request handler's transaction: sees and writes the rows of one tenant only.
 #[derive(Debug)]
 pub struct TenantTx(pub(crate) Tx);
@@ -144,62 +139,5 @@ pub struct TenantTx(pub(crate) Tx);
 #[derive(Debug)]
 pub struct LoopTx(pub(crate) Tx);
 
-/// A loop's transaction that began by verifying its lease, see
-/// [`LoopStore::fence`](crate::LoopStore::fence).
-#[derive(Debug)]
-pub struct FencedTx(Tx, Fence);
-
 transaction_type!(TenantTx);
 transaction_type!(LoopTx);
-transaction_type!(FencedTx);
-
-#[derive(Debug)]
-struct Fence {
-    lease: Lease,
-    watermark: i64,
-    head: i64,
-}
-
-impl FencedTx {
-    pub(crate) async fn enter(
-        tx: Tx,
-        lease: Lease,
-        from: i64,
-        to: i64,
-    ) -> Result<FencedTx, StoreError> {
-        let mut fenced = FencedTx(
-            tx,
-            Fence {
-                lease,
-                watermark: from,
-                head: from,
-            },
-        );
-        fenced.advance(to).await?;
-        Ok(fenced)
-    }
-
-    /// Moves the watermark over events that were appended and folded in this transaction.
-    pub async fn advance(&mut self, to: i64) -> Result<(), StoreError> {
-        let Fence {
-            lease, watermark, ..
-        } = &self.1;
-        let fence = sqlx::query(include_str!("sql/fence.sql"))
-            .bind(lease.stream.code())
-            .bind(lease.shard)
-            .bind(lease.epoch)
-            .bind(&*lease.holder)
-            .bind(*watermark)
-            .bind(to);
-        let (head,): (i64,) = self.0.one(fence).await?;
-        self.1.watermark = to;
-        self.1.head = head;
-        Ok(())
-    }
-
-    /// The last position of the shard when the fence was passed. It cannot change until this
-    /// transaction ends, unless this transaction appends.
-    pub fn head(&self) -> i64 {
-        self.1.head
-    }
-}

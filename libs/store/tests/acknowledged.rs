@@ -13,9 +13,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::{OwnPostgres, count, event, new_id};
+use common::{OwnPostgres, count, event, new_id, shard};
 use servo_local::PostgresOptions;
-use servo_model::{EventType, Service, Stream};
+use servo_model::{EventType, Position, Service, ShardId, Stream};
 use servo_store::{Appended, NewEvent, Outcome, Store};
 use tokio::sync::watch;
 
@@ -86,7 +86,7 @@ async fn append_until(
     let mut acknowledged_events = Vec::new();
     while !stop.load(Ordering::SeqCst) {
         let id = new_id();
-        let shard = (id.as_bytes()[15] % 64) as i16;
+        let shard = shard(u32::from(id.as_bytes()[15] % 64));
         let own = NewEvent {
             event_id: id,
             ..event(EventType::TaskFinished, shard, "acme", &id.to_string())
@@ -105,11 +105,11 @@ async fn append_until(
 }
 
 /// Returns the positions of every event by its key; the reader fails on a gap.
-async fn read_all(store: &Store) -> HashMap<String, Vec<(i16, i64)>> {
-    let mut found: HashMap<String, Vec<(i16, i64)>> = HashMap::new();
+async fn read_all(store: &Store) -> HashMap<String, Vec<(ShardId, Position)>> {
+    let mut found: HashMap<String, Vec<(ShardId, Position)>> = HashMap::new();
     let reader = store.reader();
-    for shard in 0..Stream::Execution.shards() {
-        let mut after = 0;
+    for shard in Stream::Execution.shards() {
+        let mut after = Position::START;
         loop {
             let events = reader
                 .read(Stream::Execution, shard, after, 1_000)

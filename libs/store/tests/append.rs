@@ -8,10 +8,12 @@
 
 mod common;
 
-use common::{admin, connect, event, new_id, store};
+use std::time::Duration;
+
+use common::{admin, at, connect, event, new_id, shard, shards, store, tenant};
 use futures::future::join_all;
 use servo_local::TestDatabase;
-use servo_model::{EventType, Service, Stream};
+use servo_model::{EventType, Service, Stream, TenantScope};
 use servo_store::{AppendError, EVENT_PAYLOAD_BYTES_MAX, NewEvent, Outcome, StoreError};
 use sqlx::PgConnection;
 
@@ -21,7 +23,7 @@ const KIND: EventType = EventType::TaskFinished;
 async fn positions_are_dense_per_shard_and_results_are_in_order() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let shards = [5, 3, 5, 63, 3, 5];
+    let shards = shards([5, 3, 5, 63, 3, 5]);
     let events: Vec<NewEvent> = shards
         .iter()
         .enumerate()
@@ -30,7 +32,7 @@ async fn positions_are_dense_per_shard_and_results_are_in_order() {
     let answers = store.ledger().append(events.clone()).await.unwrap();
     assert_eq!(
         answers.iter().map(|a| a.position).collect::<Vec<_>>(),
-        [1, 1, 2, 1, 2, 3]
+        [1, 1, 2, 1, 2, 3].map(at)
     );
     assert!(
         answers
@@ -39,7 +41,7 @@ async fn positions_are_dense_per_shard_and_results_are_in_order() {
     );
     let read = store
         .reader()
-        .read(Stream::Execution, 5, 0, 10)
+        .read(Stream::Execution, shard(5), at(0), 10)
         .await
         .unwrap();
     let expected: Vec<_> = [0, 2, 5].map(|n: usize| events[n].event_id).to_vec();
@@ -57,7 +59,7 @@ async fn positions_are_dense_per_shard_and_results_are_in_order() {
 async fn known_key_is_a_duplicate_or_a_conflict() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let first = event(KIND, 1, "acme", "key");
+    let first = event(KIND, shard(1), "acme", "key");
     store.ledger().append(vec![first.clone()]).await.unwrap();
     let again = NewEvent {
         event_id: new_id(),
@@ -65,7 +67,7 @@ async fn known_key_is_a_duplicate_or_a_conflict() {
     };
     let other_shard = NewEvent {
         event_id: new_id(),
-        shard: 9,
+        shard: shard(9),
         ..first.clone()
     };
     let other_body = NewEvent {
@@ -80,7 +82,7 @@ async fn known_key_is_a_duplicate_or_a_conflict() {
     };
     let other_tenant = NewEvent {
         event_id: new_id(),
-        tenant: "globex".to_owned(),
+        tenant: "globex".parse().unwrap(),
         ..first.clone()
     };
     let batch = vec![
@@ -101,20 +103,24 @@ async fn known_key_is_a_duplicate_or_a_conflict() {
     assert_eq!(answers[1].outcome, Outcome::Duplicate { event_id: kept });
     assert_eq!(answers[2].outcome, Outcome::Duplicate { event_id: kept });
     assert_eq!(answers[3].outcome, Outcome::Conflict { event_id: kept });
-    assert!(answers[..4].iter().all(|a| (a.shard, a.position) == (1, 1)));
+    assert!(
+        answers[..4]
+            .iter()
+            .all(|a| (a.shard, a.position) == (shard(1), at(1)))
+    );
     assert_eq!(answers[4].outcome, Outcome::New);
     assert_eq!(answers[5].outcome, Outcome::New);
-    assert_eq!((answers[4].position, answers[5].position), (2, 3));
+    assert_eq!((answers[4].position, answers[5].position), (at(2), at(3)));
 }
 
 #[tokio::test]
 async fn key_may_occur_twice_in_one_batch() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let first = event(KIND, 1, "acme", "key");
+    let first = event(KIND, shard(1), "acme", "key");
     let duplicate = NewEvent {
         event_id: new_id(),
-        shard: 2,
+        shard: shard(2),
         ..first.clone()
     };
     let conflicting = NewEvent {
@@ -122,7 +128,7 @@ async fn key_may_occur_twice_in_one_batch() {
         payload: b"other".to_vec(),
         ..first.clone()
     };
-    let last = event(KIND, 1, "acme", "another key");
+    let last = event(KIND, shard(1), "acme", "another key");
     let answers = store
         .ledger()
         .append(vec![first.clone(), duplicate, conflicting, last])
@@ -141,12 +147,12 @@ async fn key_may_occur_twice_in_one_batch() {
             event_id: first.event_id
         }
     );
-    assert_eq!((answers[1].shard, answers[1].position), (1, 1));
-    assert_eq!(answers[3].position, 2);
+    assert_eq!((answers[1].shard, answers[1].position), (shard(1), at(1)));
+    assert_eq!(answers[3].position, at(2));
     assert_eq!(
         store
             .reader()
-            .read(Stream::Execution, 2, 0, 10)
+            .read(Stream::Execution, shard(2), at(0), 10)
             .await
             .unwrap(),
         []
@@ -157,21 +163,15 @@ async fn key_may_occur_twice_in_one_batch() {
 async fn bad_events_are_refused_before_they_join_a_flush() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let good = event(KIND, 0, "acme", "key");
+    let good = event(KIND, shard(0), "acme", "key");
     let cases = [
         (
             NewEvent {
-                shard: 64,
+                kind: EventType::QuotaChanged,
+                shard: shard(4),
                 ..good.clone()
             },
-            "shard is 64, but stream execution has 64",
-        ),
-        (
-            NewEvent {
-                shard: -1,
-                ..good.clone()
-            },
-            "shard is -1",
+            "shard is 4, but stream quota has 4",
         ),
         (
             NewEvent {
@@ -182,10 +182,10 @@ async fn bad_events_are_refused_before_they_join_a_flush() {
         ),
         (
             NewEvent {
-                tenant: String::new(),
+                tenant: TenantScope::All,
                 ..good.clone()
             },
-            "tenant is empty",
+            "tenant is `-`; only events of the dispatch stream",
         ),
         (
             NewEvent {
@@ -235,7 +235,7 @@ async fn bad_events_are_refused_before_they_join_a_flush() {
     };
     assert_eq!(
         store.ledger().append(vec![largest]).await.unwrap()[0].position,
-        1
+        at(1)
     );
 }
 
@@ -243,31 +243,33 @@ async fn bad_events_are_refused_before_they_join_a_flush() {
 #[tokio::test]
 async fn database_refuses_bad_events() {
     let database = TestDatabase::create().await.unwrap();
-    let refusal = async |role: &str, event: NewEvent, stream: i16| {
+    let refusal = async |role: &str, event: NewEvent, raw: RawColumns| {
         let mut connection = connect(&database.url_of(role)).await;
-        raw_append(&mut connection, &event, stream)
+        raw_append(&mut connection, &event, raw)
             .await
             .unwrap_err()
             .to_string()
     };
-    let good = event(KIND, 0, "acme", "key");
-    let message = refusal("servo_planner_loop", good.clone(), 1).await;
+    let good = event(KIND, shard(0), "acme", "key");
+    let message = refusal("servo_planner_loop", good.clone(), GOOD).await;
     assert!(
         message.contains("role servo_planner_loop may not append events of type 26"),
         "{message}"
     );
-    let message = refusal("servo_scheduler_loop", good.clone(), 2).await;
+    let message = refusal(
+        "servo_scheduler_loop",
+        good.clone(),
+        RawColumns { stream: 2, ..GOOD },
+    )
+    .await;
     assert!(
         message.contains("events of type 26 belong to stream 1, not to stream 2"),
         "{message}"
     );
     let message = refusal(
         "servo_scheduler_loop",
-        NewEvent {
-            shard: 64,
-            ..good.clone()
-        },
-        1,
+        good.clone(),
+        RawColumns { shard: 64, ..GOOD },
     )
     .await;
     assert!(
@@ -280,47 +282,57 @@ async fn database_refuses_bad_events() {
             payload: vec![0; 65_537],
             ..good.clone()
         },
-        1,
+        GOOD,
     )
     .await;
     assert!(message.contains("payload_bytes_max"), "{message}");
     let message = refusal(
         "servo_scheduler_loop",
-        NewEvent {
-            tenant: String::new(),
-            ..good.clone()
-        },
-        1,
+        good.clone(),
+        RawColumns { tenant: "", ..GOOD },
     )
     .await;
     assert!(message.contains("tenant_is_named"), "{message}");
-    let message = refusal("servo_scheduler", good.clone(), 1).await;
+    let message = refusal("servo_scheduler", good.clone(), GOOD).await;
     assert!(
         message.contains("role servo_scheduler may append for tenant (none) only"),
         "{message}"
     );
-    let message = refusal("servo_gateway_loop", good, 1).await;
+    let message = refusal("servo_gateway_loop", good, GOOD).await;
     assert!(
         message.contains("permission denied for function append"),
         "{message}"
     );
 }
 
+/// Columns with values that the types of an event exclude.
+struct RawColumns {
+    stream: i16,
+    shard: i16,
+    tenant: &'static str,
+}
+
+const GOOD: RawColumns = RawColumns {
+    stream: 1,
+    shard: 0,
+    tenant: "acme",
+};
+
 async fn raw_append(
     connection: &mut PgConnection,
     event: &NewEvent,
-    stream: i16,
+    raw: RawColumns,
 ) -> sqlx::Result<i64> {
     sqlx::query_scalar(
         "SELECT position FROM ledger.append(ARRAY[$1]::smallint[], ARRAY[$2]::smallint[], ARRAY[$3]::uuid[],
              ARRAY[$4]::smallint[], ARRAY[$5]::smallint[], ARRAY[$6], ARRAY[$7], ARRAY[$8], NULL, NULL, ARRAY[$9])",
     )
-    .bind(stream)
-    .bind(event.shard)
+    .bind(raw.stream)
+    .bind(raw.shard)
     .bind(event.event_id)
     .bind(event.kind.code())
     .bind(event.version)
-    .bind(&event.tenant)
+    .bind(raw.tenant)
     .bind(&event.workspace)
     .bind(&event.idempotency_key)
     .bind(&event.payload)
@@ -332,15 +344,15 @@ async fn raw_append(
 async fn handler_appends_for_its_own_tenant_only_and_with_its_rows() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Quota);
-    let change = |tenant: &str| event(EventType::QuotaChanged, 0, tenant, "quota:1");
-    let mut tx = store.requests().begin("acme").await.unwrap();
+    let change = |tenant: &str| event(EventType::QuotaChanged, shard(0), tenant, "quota:1");
+    let mut tx = store.requests().begin(&tenant("acme")).await.unwrap();
     let insert = "INSERT INTO quota.quotas VALUES ($1, 1, '', clock_timestamp())";
     tx.execute(servo_store::query(insert).bind("acme"))
         .await
         .unwrap();
     tx.append(&[change("acme")]).await.unwrap();
     tx.commit().await.unwrap();
-    let mut tx = store.requests().begin("acme").await.unwrap();
+    let mut tx = store.requests().begin(&tenant("acme")).await.unwrap();
     tx.execute(servo_store::query("UPDATE quota.quotas SET version = 2"))
         .await
         .unwrap();
@@ -352,7 +364,7 @@ async fn handler_appends_for_its_own_tenant_only_and_with_its_rows() {
         tx.commit().await.unwrap_err(),
         StoreError::Aborted
     ));
-    let mut tx = store.requests().begin("acme").await.unwrap();
+    let mut tx = store.requests().begin(&tenant("acme")).await.unwrap();
     let (version,): (i64,) = tx
         .one(servo_store::query("SELECT version FROM quota.quotas"))
         .await
@@ -361,7 +373,7 @@ async fn handler_appends_for_its_own_tenant_only_and_with_its_rows() {
     assert_eq!(
         store
             .reader()
-            .read(Stream::Quota, 0, 0, 10)
+            .read(Stream::Quota, shard(0), at(0), 10)
             .await
             .unwrap()
             .len(),
@@ -379,15 +391,18 @@ async fn one_bad_caller_among_fifty_fails_alone() {
         .execute(&mut admin(&database).await)
         .await
         .unwrap();
-    let callers = (0..50).map(|n: i16| {
+    let callers = (0..50).map(|n: u32| {
         let kind = if n == 17 {
             EventType::TaskStarted
         } else {
             KIND
         };
-        store
-            .ledger()
-            .append(vec![event(kind, n % 8, "acme", &format!("caller {n}"))])
+        store.ledger().append(vec![event(
+            kind,
+            shard(n % 8),
+            "acme",
+            &format!("caller {n}"),
+        )])
     });
     let answers = join_all(callers).await;
     for (n, answer) in answers.iter().enumerate() {
@@ -412,7 +427,7 @@ async fn cancelled_callers_do_not_affect_others() {
     let mut cancelled = Vec::new();
     for n in 0..200 {
         let ledger = store.ledger().clone();
-        let own = vec![event(KIND, 0, "acme", &format!("cancelled {n}"))];
+        let own = vec![event(KIND, shard(0), "acme", &format!("cancelled {n}"))];
         cancelled.push(tokio::spawn(async move { ledger.append(own).await }));
         if n % 2 == 0 {
             tokio::task::yield_now().await;
@@ -421,13 +436,13 @@ async fn cancelled_callers_do_not_affect_others() {
     }
     let answers = store
         .ledger()
-        .append(vec![event(KIND, 0, "acme", "completed")])
+        .append(vec![event(KIND, shard(0), "acme", "completed")])
         .await
         .unwrap();
     assert_eq!(answers[0].outcome, Outcome::New);
     let read = store
         .reader()
-        .read(Stream::Execution, 0, 0, 1_000)
+        .read(Stream::Execution, shard(0), at(0), 1_000)
         .await
         .unwrap();
     assert_eq!(read.last().unwrap().idempotency_key, "completed");
@@ -438,9 +453,9 @@ async fn cancelled_callers_do_not_affect_others() {
 async fn callers_share_commits() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
-    let callers = (0..400).map(|n: i16| {
+    let callers = (0..400).map(|n: u32| {
         let batch = (0..3)
-            .map(|k| event(KIND, (n + k) % 64, "acme", &format!("{n}/{k}")))
+            .map(|k| event(KIND, shard((n + k) % 64), "acme", &format!("{n}/{k}")))
             .collect();
         store.ledger().append(batch)
     });
@@ -473,13 +488,13 @@ async fn time_never_decreases_within_a_shard() {
     .await
     .unwrap();
     let batch = (0..4)
-        .map(|n: i16| event(KIND, n % 2, "acme", &format!("k{n}")))
+        .map(|n| event(KIND, shard(n % 2), "acme", &format!("k{n}")))
         .collect();
     let answers = store.ledger().append(batch).await.unwrap();
-    assert!(answers[0].recorded_at.unix_us() > answers[1].recorded_at.unix_us() + 3_000_000_000);
+    assert!(answers[0].recorded_at > answers[1].recorded_at.plus(Duration::from_secs(3_000)));
     let more = store
         .ledger()
-        .append(vec![event(KIND, 0, "acme", "later")])
+        .append(vec![event(KIND, shard(0), "acme", "later")])
         .await
         .unwrap();
     assert!(more[0].recorded_at >= answers[2].recorded_at);
@@ -491,14 +506,14 @@ async fn append_to_a_closed_store_fails() {
     let store = store(&database, Service::Scheduler);
     store
         .ledger()
-        .append(vec![event(KIND, 0, "acme", "before")])
+        .append(vec![event(KIND, shard(0), "acme", "before")])
         .await
         .unwrap();
     store.close().await;
     assert!(
         store
             .ledger()
-            .append(vec![event(KIND, 0, "acme", "after")])
+            .append(vec![event(KIND, shard(0), "acme", "after")])
             .await
             .is_err()
     );

@@ -5,7 +5,9 @@
 
 mod common;
 
-use common::{OwnPostgres, admin, config, connect, empty_database, leases, store};
+use common::{
+    OwnPostgres, admin, at, config, connect, empty_database, leases, shard, store, tenant,
+};
 use servo_local::{PostgresOptions, TestDatabase, free_port};
 use servo_model::Service;
 use servo_store::migrate::MIGRATIONS;
@@ -136,21 +138,21 @@ async fn f20_an_exhausted_pool_answers_unavailable() {
     config.requests_connections = 1;
     config.acquire_timeout_ms = 50;
     let store = Store::connect(Service::Quota, &config).unwrap();
-    let held = store.requests().begin("acme").await.unwrap();
-    let refused = store.requests().begin("acme").await.unwrap_err();
+    let held = store.requests().begin(&tenant("acme")).await.unwrap();
+    let refused = store.requests().begin(&tenant("acme")).await.unwrap_err();
     assert!(
         matches!(&refused, StoreError::Unavailable(why) if why.contains("acquire_timeout_ms")),
         "{refused}"
     );
     drop(held);
-    store.requests().begin("acme").await.unwrap();
+    store.requests().begin(&tenant("acme")).await.unwrap();
 }
 
 #[tokio::test]
 async fn transaction_with_a_failed_statement_cannot_be_committed() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Quota);
-    let mut tx = store.requests().begin("acme").await.unwrap();
+    let mut tx = store.requests().begin(&tenant("acme")).await.unwrap();
     let insert = query("INSERT INTO quota.quotas VALUES ('acme', 1, '', clock_timestamp())");
     tx.execute(insert).await.unwrap();
     tx.execute(query("SELECT 1 / 0")).await.unwrap_err();
@@ -165,7 +167,7 @@ async fn lost_connection_begins_a_new_generation_and_ends_its_leases() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let anna = leases(&store, "anna");
-    let lease = anna.acquire(&[0], 1).await.unwrap().remove(0);
+    let lease = anna.acquire(&[shard(0)], 1).await.unwrap().remove(0);
     let before = store.generation();
     let mut watch = store.generations();
     let mut tx = store.loops().begin().await.unwrap();
@@ -181,11 +183,11 @@ async fn lost_connection_begins_a_new_generation_and_ends_its_leases() {
     ));
     watch.changed().await.unwrap();
     assert_ne!(store.generation(), before);
-    let refused = store.loops().fence(&lease, 0, 0).await.unwrap_err();
+    let refused = store.loops().fence(&lease, at(0), at(0)).await.unwrap_err();
     assert!(matches!(refused, StoreError::LeaseLost(_)), "{refused}");
     anna.release(lease).await.unwrap();
-    let lease = anna.acquire(&[0], 1).await.unwrap().remove(0);
-    store.loops().fence(&lease, 0, 0).await.unwrap();
+    let lease = anna.acquire(&[shard(0)], 1).await.unwrap().remove(0);
+    store.loops().fence(&lease, at(0), at(0)).await.unwrap();
 }
 
 /// Idle connections break unnoticed with the server; the next transaction works, and cached state
@@ -194,7 +196,7 @@ async fn lost_connection_begins_a_new_generation_and_ends_its_leases() {
 async fn restart_of_postgres_is_detected_by_the_next_transaction() {
     let mut own = OwnPostgres::start(PostgresOptions::without_durability()).await;
     let store = Store::connect(Service::Scheduler, &own.config()).unwrap();
-    store.requests().begin("acme").await.unwrap();
+    store.requests().begin(&tenant("acme")).await.unwrap();
     store.loops().begin().await.unwrap();
     let before = store.generation();
     own = tokio::task::spawn_blocking(move || {
@@ -204,7 +206,7 @@ async fn restart_of_postgres_is_detected_by_the_next_transaction() {
     })
     .await
     .unwrap();
-    store.requests().begin("acme").await.unwrap();
+    store.requests().begin(&tenant("acme")).await.unwrap();
     assert_ne!(store.generation(), before);
     connect(&own.postgres.admin_url()).await;
 }

@@ -10,12 +10,12 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{OwnPostgres, connect, count, event, is_full, leases};
+use common::{OwnPostgres, connect, count, event, is_full, leases, shard};
 use futures::future::join_all;
 use nix::sys::signal::Signal;
 use servo_local::wait::{LIMIT, Wait, until_true};
 use servo_local::{Child, PostgresOptions};
-use servo_model::{EventType, Service};
+use servo_model::{Epoch, EventType, Position, Service, ShardId};
 use servo_store::{DatabaseConfig, FencedTx, Lease, LeaseTtl, Leases, Store, StoreError, query};
 
 /// How long after the expiry of a lease another holder must have it, measured in `make chaos`.
@@ -40,17 +40,22 @@ async fn write_row(
     tx: &mut FencedTx,
     case: i64,
     ordinal: i32,
-    epoch: i64,
+    epoch: Epoch,
 ) -> Result<u64, StoreError> {
     let insert =
         "INSERT INTO scheduler.tasks (run_number, ordinal, tenant, state, reason, attempt, changed_at)
         VALUES ($1, $2, 'acme', 1, 1, $3, clock_timestamp())";
-    tx.execute(query(insert).bind(case).bind(ordinal).bind(epoch as i32))
-        .await
+    tx.execute(
+        query(insert)
+            .bind(case)
+            .bind(ordinal)
+            .bind(epoch.get() as i32),
+    )
+    .await
 }
 
 /// Acquires the shard as soon as possible.
-async fn take_over(store: &Store, holder: &str, shard: i16) -> Lease {
+async fn take_over(store: &Store, holder: &str, shard: ShardId) -> Lease {
     let leases = leases(store, holder);
     let mut wait = Wait::within(LIMIT, "the shard's lease to expire");
     loop {
@@ -88,7 +93,7 @@ async fn f09_a_holder_paused_between_any_two_statements_writes_nothing() {
 async fn pause_and_continue(config: DatabaseConfig, case: usize) -> Duration {
     let (old, new) = (own_store(&config), own_store(&config));
     // The cases of a wave use different shards.
-    let shard = (case % CASES_AT_ONCE) as i16;
+    let shard = shard((case % CASES_AT_ONCE) as u32);
     let anna = take_over(&old, &format!("anna {case}"), shard).await;
     let held_since = Instant::now();
     let key = format!("case {case}");
@@ -181,7 +186,7 @@ async fn fold(
     PausePoint::reached(&stop, 2).await;
     write_row(&mut tx, case, first_ordinal + 1, lease.epoch()).await?;
     PausePoint::reached(&stop, 3).await;
-    tx.advance(mark + 1).await?;
+    tx.advance(mark.next()).await?;
     PausePoint::reached(&stop, 4).await;
     tx.commit().await
 }
@@ -202,13 +207,13 @@ async fn f09_a_stopped_process_writes_nothing_after_takeover() {
     let store = own_store(&own.config());
     let cases = count(20, 2);
     let mut longest = Duration::ZERO;
-    for shard in 0..cases {
-        longest = longest.max(stop_and_continue(&own, &store, shard as i16).await);
+    for number in 0..cases {
+        longest = longest.max(stop_and_continue(&own, &store, shard(number as u32)).await);
     }
     report("stopped processes", cases, longest);
 }
 
-async fn stop_and_continue(own: &OwnPostgres, store: &Store, shard: i16) -> Duration {
+async fn stop_and_continue(own: &OwnPostgres, store: &Store, shard: ShardId) -> Duration {
     let mut holder = spawn_holder(own, shard);
     until_true("the holder to write its first row", async || {
         rows(store, shard).await > 0
@@ -236,18 +241,23 @@ async fn stop_and_continue(own: &OwnPostgres, store: &Store, shard: i16) -> Dura
     waited
 }
 
-async fn rows(store: &Store, shard: i16) -> i64 {
+async fn rows(store: &Store, shard: ShardId) -> i64 {
     let select = "SELECT count(*) FROM scheduler.tasks WHERE run_number = $1";
     let rows: Vec<(i64,)> = store
         .loops()
-        .all(query(select).bind(i64::from(shard)))
+        .all(query(select).bind(run_number(shard)))
         .await
         .unwrap();
     rows[0].0
 }
 
+/// The run whose rows the holder of a shard writes.
+fn run_number(shard: ShardId) -> i64 {
+    shard.get().into()
+}
+
 /// Starts this test binary again, running only [`holder_process`].
-fn spawn_holder(own: &OwnPostgres, shard: i16) -> Child {
+fn spawn_holder(own: &OwnPostgres, shard: ShardId) -> Child {
     let mut command = Child::command(&std::env::current_exe().unwrap());
     command.args(["--exact", "holder_process", "--ignored", "--nocapture"]);
     let setup = format!("{}\n{}\n{shard}", own.url(), own.postgres.password());
@@ -260,11 +270,10 @@ fn spawn_holder(own: &OwnPostgres, shard: i16) -> Child {
 #[ignore = "the process that f09_a_stopped_process_writes_nothing_after_takeover stops"]
 async fn holder_process() {
     let setup = std::env::var(HOLDER_CONFIG).unwrap();
-    let [url, password, shard] = setup.lines().collect::<Vec<_>>().try_into().unwrap();
+    let [url, password, number] = setup.lines().collect::<Vec<_>>().try_into().unwrap();
     let store = own_store(&DatabaseConfig::new(url, password));
-    let shard: i16 = shard.parse().unwrap();
     let anna = leases(&store, "anna");
-    let mut lease = take_over(&store, "anna", shard).await;
+    let mut lease = take_over(&store, "anna", shard(number.parse().unwrap())).await;
     for ordinal in 0.. {
         match fold_one_row_and_renew(&store, &anna, lease, ordinal).await {
             Ok(renewed) => lease = renewed,
@@ -280,8 +289,11 @@ async fn fold_one_row_and_renew(
     lease: Lease,
     ordinal: i32,
 ) -> Result<Lease, StoreError> {
-    let mut tx = store.loops().fence(&lease, 0, 0).await?;
-    write_row(&mut tx, i64::from(lease.shard()), ordinal, lease.epoch()).await?;
+    let mut tx = store
+        .loops()
+        .fence(&lease, Position::START, Position::START)
+        .await?;
+    write_row(&mut tx, run_number(lease.shard()), ordinal, lease.epoch()).await?;
     tx.commit().await?;
     let held = leases.renew(vec![lease]).await?.held.pop();
     held.ok_or_else(|| StoreError::LeaseLost("not renewed".to_owned()))

@@ -13,12 +13,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use common::{OwnPostgres, connect, count, event, is_full, new_id};
+use common::{OwnPostgres, at, connect, count, event, is_full, new_id, shard};
 use futures::future::join_all;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use servo_local::PostgresOptions;
-use servo_model::{EventType, Service, Stream};
+use servo_model::{EventType, Position, Service, ShardId, Stream};
 use servo_store::{LedgerReader, LoopTx, NewEvent, Outcome, Store, StoreError, query};
 use sqlx::{Connection, PgConnection};
 use tokio::sync::{Mutex, watch};
@@ -26,14 +26,13 @@ use uuid::Uuid;
 
 const WRITERS: usize = 32;
 const READERS: usize = 4;
-const SHARDS: i16 = Stream::Execution.shards();
 const KIND: EventType = EventType::TaskFinished;
 
 /// The shard and position of each committed event, as returned to its writer.
-type Committed = HashMap<Uuid, (i16, i64)>;
+type Committed = HashMap<Uuid, (ShardId, Position)>;
 
 /// The events that the readers read from each shard, in order.
-type EventsRead = HashMap<i16, Vec<Uuid>>;
+type EventsRead = HashMap<ShardId, Vec<Uuid>>;
 
 async fn own_store(loops_connections: u32) -> (OwnPostgres, Store) {
     let own = OwnPostgres::start(PostgresOptions::without_durability()).await;
@@ -97,11 +96,11 @@ fn assert_same(events_read: &EventsRead, committed: &Committed) {
         committed.len()
     );
     for (shard, ids) in events_read {
-        for (index, id) in ids.iter().enumerate() {
+        for (position, id) in (1..).map(at).zip(ids) {
             let expected = committed
                 .get(id)
                 .unwrap_or_else(|| panic!("{id} was read but never committed"));
-            assert_eq!(*expected, (*shard, index as i64 + 1), "{id}");
+            assert_eq!(*expected, (*shard, position), "{id}");
         }
     }
 }
@@ -116,12 +115,15 @@ async fn read_until_end(
     let mut events_read = EventsRead::new();
     loop {
         let last_pass = *ended.borrow();
-        for shard in (0..SHARDS).filter(|shard| *shard as usize % READERS == first) {
+        for shard in Stream::Execution
+            .shards()
+            .filter(|shard| shard.index() % READERS == first)
+        {
             let ids = events_read.entry(shard).or_default();
             loop {
                 // A gap is an error, so this also checks that positions are consecutive.
                 let events = reader
-                    .read(Stream::Execution, shard, ids.len() as i64, 500)
+                    .read(Stream::Execution, shard, at(ids.len() as u32), 500)
                     .await
                     .unwrap();
                 if events.is_empty() {
@@ -186,7 +188,7 @@ impl Writer {
         let size = self.random.random_range(1..=most.min(20));
         (0..size)
             .map(|_| {
-                let shard = self.random.random_range(0..SHARDS);
+                let shard = shard(self.random.random_range(0..64));
                 event(KIND, shard, "acme", &new_id().to_string())
             })
             .collect()
@@ -234,11 +236,12 @@ async fn f22_an_open_transaction_elsewhere_delays_no_reader() {
     let reader = store.reader();
     let mut rounds = 0;
     while rounds < 100 || Instant::now() < until {
-        let shard = (rounds % 63) as i16;
+        let shard = shard(rounds % 63);
         let new = event(KIND, shard, "acme", &format!("round {rounds}"));
         let answers = store.ledger().append(vec![new.clone()]).await.unwrap();
+        let before = Position::new(answers[0].position.get() - 1).unwrap();
         let read = reader
-            .read(Stream::Execution, shard, answers[0].position - 1, 10)
+            .read(Stream::Execution, shard, before, 10)
             .await
             .unwrap();
         assert_eq!(
@@ -257,12 +260,12 @@ async fn f22_racing_writers_append_the_same_events_once() {
     let second_store = Store::connect(Service::Scheduler, &own.config()).unwrap();
     let events = count(20_000, 1_000);
     let originals: Vec<NewEvent> = (0..events)
-        .map(|n| event(KIND, (n % 64) as i16, "acme", &format!("race {n}")))
+        .map(|n| event(KIND, shard(n as u32 % 64), "acme", &format!("race {n}")))
         .collect();
-    let copies = |shift: i16| -> Vec<NewEvent> {
+    let copies = |shift: u32| -> Vec<NewEvent> {
         let copy = |e: &NewEvent| NewEvent {
             event_id: new_id(),
-            shard: (e.shard + shift) % 64,
+            shard: shard((u32::from(e.shard) + shift) % 64),
             ..e.clone()
         };
         originals.iter().map(copy).collect()

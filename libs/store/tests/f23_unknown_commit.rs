@@ -12,9 +12,9 @@ mod common;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use common::{OwnPostgres, connect, count, event};
+use common::{OwnPostgres, connect, count, event, shard, shards};
 use servo_local::PostgresOptions;
-use servo_model::{EventType, Service, Stream};
+use servo_model::{EventType, Position, Service, Stream};
 use servo_store::{NewEvent, Outcome, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -46,7 +46,7 @@ async fn f23_a_cut_around_the_commit_appends_exactly_once() {
             payload: [MARK, n.to_string().as_bytes()].concat(),
             ..event(
                 EventType::TaskFinished,
-                (n % 3) as i16,
+                shard(n as u32 % 3),
                 "acme",
                 &format!("k{n}"),
             )
@@ -61,8 +61,8 @@ async fn f23_a_cut_around_the_commit_appends_exactly_once() {
     }
     let direct = Store::connect(Service::Scheduler, &own.config()).unwrap();
     let mut keys = Vec::new();
-    for shard in 0..3 {
-        let mut after = 0;
+    for shard in shards([0, 1, 2]) {
+        let mut after = Position::START;
         loop {
             let events = direct
                 .reader()

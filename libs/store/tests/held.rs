@@ -5,13 +5,13 @@
 
 mod common;
 
-use common::{admin, event, leases, new_id, store};
+use common::{admin, at, event, leases, new_id, shard, store};
 use servo_local::TestDatabase;
-use servo_model::{EventType, Service, Stream};
-use servo_store::{HeldBatch, Lease, NewEvent, Outcome, Store, StoreError, Timestamp, query};
+use servo_model::{EventType, Position, Service, ShardId, Stream, Timestamp};
+use servo_store::{HeldBatch, Lease, NewEvent, Outcome, Store, StoreError, query};
 
 const KIND: EventType = EventType::TaskFinished;
-const SHARD: i16 = 7;
+const SHARD: ShardId = ShardId::new(7).unwrap();
 
 async fn hold(store: &Store) -> Lease {
     leases(store, "holder")
@@ -29,7 +29,7 @@ async fn time(store: &Store, ahead_us: i64) -> Timestamp {
         .all(query("SELECT clock_timestamp()"))
         .await
         .unwrap();
-    Timestamp::from_unix_us(rows[0].0.unix_us() + ahead_us)
+    rows[0].0.plus_us(ahead_us)
 }
 
 async fn fold(store: &Store, batch: &HeldBatch<'_>) -> Result<Timestamp, StoreError> {
@@ -48,7 +48,7 @@ async fn fold(store: &Store, batch: &HeldBatch<'_>) -> Result<Timestamp, StoreEr
 async fn fold_events(
     store: &Store,
     lease: &Lease,
-    mark: i64,
+    mark: Position,
     events: &[NewEvent],
 ) -> Result<(), StoreError> {
     let mut batch = HeldBatch::new(time(store, 0).await);
@@ -61,7 +61,7 @@ async fn fold_events(
 async fn stored(store: &Store) -> usize {
     store
         .reader()
-        .read(Stream::Execution, SHARD, 0, 100)
+        .read(Stream::Execution, SHARD, Position::START, 100)
         .await
         .unwrap()
         .len()
@@ -75,12 +75,12 @@ async fn both_ways_to_append_use_the_same_hashes() {
     let odd = NewEvent {
         workspace: String::new(),
         payload: (0..=255).collect(),
-        ..event(KIND, SHARD, "größe", "schlüssel:1")
+        ..event(KIND, SHARD, "acme", "schlüssel:1")
     };
     fold_events(
         &store,
         &lease,
-        0,
+        at(0),
         &[event(KIND, SHARD, "acme", "a"), odd.clone()],
     )
     .await
@@ -119,7 +119,7 @@ async fn both_ways_to_append_use_the_same_hashes() {
         ]
     );
 
-    let other_shard = event(KIND, SHARD + 1, "acme", "b");
+    let other_shard = event(KIND, shard(8), "acme", "b");
     store
         .ledger()
         .append(vec![other_shard.clone()])
@@ -130,7 +130,13 @@ async fn both_ways_to_append_use_the_same_hashes() {
         shard: SHARD,
         ..other_shard
     };
-    let refused = fold_events(&store, &lease, 2, &[event(KIND, SHARD, "acme", "c"), taken]).await;
+    let refused = fold_events(
+        &store,
+        &lease,
+        at(2),
+        &[event(KIND, SHARD, "acme", "c"), taken],
+    )
+    .await;
     assert!(
         matches!(refused, Err(StoreError::KeyTaken(_))),
         "{refused:?}"
@@ -156,16 +162,16 @@ async fn appends_continue_after_the_clock_was_set_back() {
         .unwrap();
     let last = "SELECT recorded_at FROM ledger.shards WHERE stream = 1 AND shard = $1";
     let last: Vec<(Timestamp,)> = store.loops().all(query(last).bind(SHARD)).await.unwrap();
-    let last = last[0].0.unix_us();
+    let last = last[0].0;
     let events = ["one", "two", "three"].map(|key| event(KIND, SHARD, "acme", key));
-    for (at, mark) in [(last, 0), (last, 1)] {
-        let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
-        batch.append(&lease, mark, &events[usize::try_from(mark).unwrap()]);
+    for (mark, event) in (0..).map(at).zip(&events[..2]) {
+        let mut batch = HeldBatch::new(last);
+        batch.append(&lease, mark, event);
         fold(&store, &batch).await.unwrap();
     }
-    for at in [last + 2_000_000, time(&store, -2_000_000).await.unix_us()] {
-        let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
-        batch.append(&lease, 2, &events[2]);
+    for time in [last.plus_us(2_000_000), time(&store, -2_000_000).await] {
+        let mut batch = HeldBatch::new(time);
+        batch.append(&lease, at(2), &events[2]);
         let refused = fold(&store, &batch).await;
         assert!(
             matches!(refused, Err(StoreError::ClockOff(_))),
@@ -183,21 +189,21 @@ async fn invalid_batches_are_refused_with_their_reason() {
 
     let early = one();
     let mut batch = HeldBatch::new(time(&store, -2_000_000).await);
-    batch.append(&lease, 0, &early);
+    batch.append(&lease, at(0), &early);
     let refused = fold(&store, &batch).await;
     assert!(
         matches!(refused, Err(StoreError::ClockOff(_))),
         "{refused:?}"
     );
 
-    let refused = fold_events(&store, &lease, 1, &[one()]).await;
+    let refused = fold_events(&store, &lease, at(1), &[one()]).await;
     assert!(
         matches!(refused, Err(StoreError::LeaseLost(_))),
         "{refused:?}"
     );
 
     let mut batch = HeldBatch::new(time(&store, 0).await);
-    batch.advance(&lease, 0, 1);
+    batch.advance(&lease, at(0), at(1));
     let refused = fold(&store, &batch).await;
     assert!(
         matches!(refused, Err(StoreError::Behind(_))),
@@ -205,7 +211,7 @@ async fn invalid_batches_are_refused_with_their_reason() {
     );
 
     let foreign = event(EventType::QuotaChanged, SHARD, "acme", "foreign");
-    let refused = fold_events(&store, &lease, 0, &[one(), foreign]).await;
+    let refused = fold_events(&store, &lease, at(0), &[one(), foreign]).await;
     assert!(
         matches!(refused, Err(StoreError::Refused(_))),
         "{refused:?}"
@@ -216,20 +222,20 @@ async fn invalid_batches_are_refused_with_their_reason() {
         .append(vec![event(KIND, SHARD, "acme", "another caller's")])
         .await
         .unwrap();
-    let refused = fold_events(&store, &lease, 0, &[one()]).await;
+    let refused = fold_events(&store, &lease, at(0), &[one()]).await;
     assert!(matches!(refused, Err(StoreError::Behind(_))), "{refused:?}");
 
     let mut batch = HeldBatch::new(time(&store, 0).await);
-    batch.advance(&lease, 0, 1);
+    batch.advance(&lease, at(0), at(1));
     fold(&store, &batch).await.unwrap();
-    fold_events(&store, &lease, 1, &[one()]).await.unwrap();
+    fold_events(&store, &lease, at(1), &[one()]).await.unwrap();
 
     let mut admin = admin(&database).await;
     sqlx::query("DELETE FROM ledger.lessees WHERE role = 'servo_scheduler_loop'")
         .execute(&mut admin)
         .await
         .unwrap();
-    let refused = fold_events(&store, &lease, 2, &[event(KIND, SHARD, "acme", "two")]).await;
+    let refused = fold_events(&store, &lease, at(2), &[event(KIND, SHARD, "acme", "two")]).await;
     assert!(
         matches!(refused, Err(StoreError::Refused(_))),
         "{refused:?}"

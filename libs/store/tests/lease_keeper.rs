@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::{admin, store};
+use common::{admin, shard, store};
 use servo_local::{TestDatabase, wait};
-use servo_model::{Service, Stream};
+use servo_model::{Epoch, Service, ShardId, Stream};
 use servo_store::{Lease, LeaseKeeper, LeaseTtl, Leases, ShardOwner, Store};
 use sqlx::Executor;
 
@@ -19,17 +19,17 @@ use sqlx::Executor;
 #[derive(Clone, Default)]
 struct Owner {
     calls: Arc<Mutex<Vec<String>>>,
-    held: Arc<Mutex<BTreeSet<i16>>>,
-    unreadable: Arc<Mutex<BTreeSet<i16>>>,
+    held: Arc<Mutex<BTreeSet<ShardId>>>,
+    unreadable: Arc<Mutex<BTreeSet<ShardId>>>,
 }
 
 impl ShardOwner for Owner {
-    fn can_hold(&self, shard: i16) -> bool {
+    fn can_hold(&self, shard: ShardId) -> bool {
         !self.unreadable.lock().unwrap().contains(&shard)
     }
 
     async fn update(&self, held: &[Lease]) {
-        let held: BTreeSet<i16> = held.iter().map(Lease::shard).collect();
+        let held: BTreeSet<ShardId> = held.iter().map(Lease::shard).collect();
         let mut known = self.held.lock().unwrap();
         if *known != held {
             self.calls
@@ -40,7 +40,7 @@ impl ShardOwner for Owner {
         }
     }
 
-    async fn leave(&self, shards: &[i16]) {
+    async fn leave(&self, shards: &[ShardId]) {
         if !shards.is_empty() {
             self.calls
                 .lock()
@@ -51,7 +51,7 @@ impl ShardOwner for Owner {
 }
 
 impl Owner {
-    fn held(&self) -> Vec<i16> {
+    fn held(&self) -> Vec<ShardId> {
         self.held.lock().unwrap().iter().copied().collect()
     }
 
@@ -63,12 +63,12 @@ impl Owner {
 /// No lease expires while a test runs.
 fn keeper(store: &Store, holder: &str) -> (LeaseKeeper<Owner>, Owner) {
     let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
-    let leases = Leases::new(store, Stream::Dispatch, holder, "https://here", ttl);
+    let leases = Leases::new(store.loops(), Stream::Dispatch, holder, "https://here", ttl);
     let owner = Owner::default();
     (LeaseKeeper::new(store, leases, owner.clone()), owner)
 }
 
-async fn epochs(keeper: &LeaseKeeper<Owner>) -> Vec<i64> {
+async fn epochs(keeper: &LeaseKeeper<Owner>) -> Vec<Epoch> {
     keeper.held().await.iter().map(Lease::epoch).collect()
 }
 
@@ -89,12 +89,12 @@ async fn instances_share_the_shards_evenly_and_leave_before_they_release() {
     assert_eq!(first.calls(), ["leaves 8", "holds 8"]);
     assert_eq!(
         first.held(),
-        (0..8).collect::<Vec<_>>(),
+        (0..8).map(shard).collect::<Vec<_>>(),
         "adjacent shards stay together"
     );
     let round = two.run_once().await.unwrap();
     assert_eq!((round.changed, round.again_in), (8, None));
-    assert_eq!(second.held(), (8..16).collect::<Vec<_>>());
+    assert_eq!(second.held(), (8..16).map(shard).collect::<Vec<_>>());
     two.leave().await;
     assert_eq!(second.calls(), ["holds 8", "leaves 8", "holds 0"]);
     assert_eq!(
@@ -111,17 +111,17 @@ async fn failed_renewal_keeps_unexpired_leases() {
     let store = store(&database, Service::Dispatcher);
     let (keeper, owner) = keeper(&store, "one");
     keeper.run_once().await.unwrap();
-    assert_eq!(epochs(&keeper).await, [1; 16]);
+    assert_eq!(epochs(&keeper).await, [Epoch::new(1); 16]);
     let mut admin = admin(&database).await;
     let rename = "ALTER FUNCTION ledger.renew RENAME TO renew_elsewhere";
     admin.execute(rename).await.unwrap();
     keeper.run_once().await.unwrap_err();
-    assert_eq!(epochs(&keeper).await, [1; 16]);
+    assert_eq!(epochs(&keeper).await, [Epoch::new(1); 16]);
     assert_eq!(owner.held().len(), 16);
     let rename = "ALTER FUNCTION ledger.renew_elsewhere RENAME TO renew";
     admin.execute(rename).await.unwrap();
     keeper.run_once().await.unwrap();
-    assert_eq!(epochs(&keeper).await, [1; 16]);
+    assert_eq!(epochs(&keeper).await, [Epoch::new(1); 16]);
     assert_eq!(owner.calls(), ["holds 16"]);
 }
 
@@ -130,7 +130,7 @@ async fn failed_renewal_drops_expired_leases() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Dispatcher);
     let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
-    let leases = Leases::new(&store, Stream::Dispatch, "one", "https://here", ttl);
+    let leases = Leases::new(store.loops(), Stream::Dispatch, "one", "https://here", ttl);
     let owner = Owner::default();
     let keeper = LeaseKeeper::new(&store, leases, owner.clone());
     keeper.run_once().await.unwrap();
@@ -147,7 +147,7 @@ async fn failed_renewal_drops_expired_leases() {
         .unwrap();
     tokio::time::sleep_until(latest.into()).await;
     keeper.run_once().await.unwrap_err();
-    assert_eq!(owner.held(), Vec::<i16>::new());
+    assert_eq!(owner.held(), Vec::<ShardId>::new());
 }
 
 #[tokio::test]
@@ -165,7 +165,7 @@ async fn all_shards_are_acquired_again_after_a_lost_connection() {
     .await;
     let epochs = epochs(&keeper).await;
     assert!(
-        epochs.len() == 16 && epochs.iter().all(|epoch| *epoch > 1),
+        epochs.len() == 16 && epochs.iter().all(|epoch| *epoch > Epoch::new(1)),
         "{epochs:?}"
     );
 }
@@ -176,9 +176,9 @@ async fn unprocessable_shard_is_released_to_others() {
     let store = store(&database, Service::Dispatcher);
     let (keeper, owner) = keeper(&store, "one");
     keeper.run_once().await.unwrap();
-    owner.unreadable.lock().unwrap().insert(3);
+    owner.unreadable.lock().unwrap().insert(shard(3));
     assert_eq!(keeper.run_once().await.unwrap().changed, 1);
-    assert!(!owner.held().contains(&3));
+    assert!(!owner.held().contains(&shard(3)));
     assert_eq!(
         keeper.run_once().await.unwrap().changed,
         0,

@@ -8,14 +8,14 @@
 
 mod common;
 
-use common::{admin, event, leases, store};
+use common::{admin, at, event, leases, shard, shards, store};
 use servo_local::TestDatabase;
-use servo_model::{EventType, Service, Stream};
-use servo_store::{LeaseTtl, Leases, StoreError, query};
+use servo_model::{Epoch, EventType, Position, Service, ShardId, Stream};
+use servo_store::{Lease, LeaseTtl, Leases, StoreError, query};
 use sqlx::{Connection, PgConnection};
 
 /// Expires a lease by setting its end; database time is never faked.
-async fn expire(admin: &mut PgConnection, shard: i16) {
+async fn expire(admin: &mut PgConnection, shard: ShardId) {
     sqlx::query(
         "UPDATE ledger.shards SET lease_until = clock_timestamp() WHERE stream = 1 AND shard = $1",
     )
@@ -25,70 +25,54 @@ async fn expire(admin: &mut PgConnection, shard: i16) {
     .unwrap();
 }
 
+/// The numbers of the shard and of the epoch.
+fn numbers(lease: &Lease) -> (u32, u64) {
+    (lease.shard().into(), lease.epoch().get())
+}
+
+fn shard_number(lease: &Lease) -> u32 {
+    lease.shard().into()
+}
+
 #[tokio::test]
 async fn shard_has_one_holder_and_epochs_only_increase() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let mut admin = admin(&database).await;
     let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
-    let mut held = anna.acquire(&[0, 1, 2, 3], 3).await.unwrap();
+    let mut held = anna.acquire(&shards([0, 1, 2, 3]), 3).await.unwrap();
     held.sort_by_key(|lease| lease.shard());
     assert_eq!(
-        held.iter()
-            .map(|lease| (lease.shard(), lease.epoch()))
-            .collect::<Vec<_>>(),
+        held.iter().map(numbers).collect::<Vec<_>>(),
         [(0, 1), (1, 1), (2, 1)]
     );
-    let acquired = ben.acquire(&[0, 1, 2, 3], 4).await.unwrap();
-    assert_eq!(
-        acquired
-            .iter()
-            .map(|lease| lease.shard())
-            .collect::<Vec<_>>(),
-        [3]
-    );
-    expire(&mut admin, 1).await;
-    let acquired = ben.acquire(&[0, 1, 2], 4).await.unwrap();
-    assert_eq!(
-        acquired
-            .iter()
-            .map(|lease| (lease.shard(), lease.epoch()))
-            .collect::<Vec<_>>(),
-        [(1, 2)]
-    );
+    let acquired = ben.acquire(&shards([0, 1, 2, 3]), 4).await.unwrap();
+    assert_eq!(acquired.iter().map(shard_number).collect::<Vec<_>>(), [3]);
+    expire(&mut admin, shard(1)).await;
+    let acquired = ben.acquire(&shards([0, 1, 2]), 4).await.unwrap();
+    assert_eq!(acquired.iter().map(numbers).collect::<Vec<_>>(), [(1, 2)]);
     let renewed = anna.renew(held).await.unwrap();
     assert_eq!(
-        renewed
-            .held
-            .iter()
-            .map(|lease| lease.shard())
-            .collect::<Vec<_>>(),
+        renewed.held.iter().map(shard_number).collect::<Vec<_>>(),
         [0, 2]
     );
     assert_eq!(
-        renewed
-            .lost
-            .iter()
-            .map(|lease| lease.shard())
-            .collect::<Vec<_>>(),
+        renewed.lost.iter().map(shard_number).collect::<Vec<_>>(),
         [1]
     );
     for lease in renewed.held {
         anna.release(lease).await.unwrap();
     }
-    let acquired = ben.acquire(&[0, 2], 4).await.unwrap();
+    let acquired = ben.acquire(&shards([0, 2]), 4).await.unwrap();
     assert_eq!(
-        acquired
-            .iter()
-            .map(|lease| (lease.shard(), lease.epoch()))
-            .collect::<Vec<_>>(),
+        acquired.iter().map(numbers).collect::<Vec<_>>(),
         [(0, 2), (2, 2)]
     );
     let holders = store.loops().holders(Stream::Execution).await.unwrap();
     assert_eq!(
         holders
             .iter()
-            .map(|h| (h.shard, h.holder.as_str()))
+            .map(|h| (u32::from(h.shard), h.holder.as_str()))
             .collect::<Vec<_>>(),
         [(0, "ben"), (1, "ben"), (2, "ben"), (3, "ben")]
     );
@@ -100,14 +84,17 @@ async fn expired_lease_is_lost_even_if_no_one_acquired_it() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let anna = leases(&store, "anna");
-    let lease = anna.acquire(&[7], 1).await.unwrap().remove(0);
-    expire(&mut admin(&database).await, 7).await;
+    let lease = anna.acquire(&[shard(7)], 1).await.unwrap().remove(0);
+    expire(&mut admin(&database).await, shard(7)).await;
     assert!(matches!(
-        store.loops().fence(&lease, 0, 0).await.unwrap_err(),
+        store.loops().fence(&lease, at(0), at(0)).await.unwrap_err(),
         StoreError::LeaseLost(_)
     ));
     assert_eq!(anna.renew(vec![lease]).await.unwrap().lost.len(), 1);
-    assert_eq!(anna.acquire(&[7], 1).await.unwrap()[0].epoch(), 2);
+    assert_eq!(
+        anna.acquire(&[shard(7)], 1).await.unwrap()[0].epoch(),
+        Epoch::new(2)
+    );
 }
 
 #[tokio::test]
@@ -115,13 +102,13 @@ async fn releasing_a_lost_lease_does_not_affect_its_new_holder() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
-    let lost = anna.acquire(&[7], 1).await.unwrap().remove(0);
-    expire(&mut admin(&database).await, 7).await;
-    let current = ben.acquire(&[7], 1).await.unwrap().remove(0);
+    let lost = anna.acquire(&[shard(7)], 1).await.unwrap().remove(0);
+    expire(&mut admin(&database).await, shard(7)).await;
+    let current = ben.acquire(&[shard(7)], 1).await.unwrap().remove(0);
     anna.release(lost).await.unwrap();
     store
         .loops()
-        .fence(&current, 0, 0)
+        .fence(&current, at(0), at(0))
         .await
         .unwrap()
         .commit()
@@ -134,7 +121,10 @@ async fn only_the_streams_owner_may_lease_it() {
     let database = TestDatabase::create().await.unwrap();
     for service in [Service::Planner, Service::Dispatcher, Service::Callback] {
         let store = store(&database, service);
-        let refused = leases(&store, "anna").acquire(&[0], 1).await.unwrap_err();
+        let refused = leases(&store, "anna")
+            .acquire(&[shard(0)], 1)
+            .await
+            .unwrap_err();
         assert!(
             matches!(refused, StoreError::Refused(_)),
             "{service}: {refused}"
@@ -142,8 +132,14 @@ async fn only_the_streams_owner_may_lease_it() {
     }
     let store = store(&database, Service::Dispatcher);
     let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
-    let own = Leases::new(&store, Stream::Dispatch, "anna", "127.0.0.1:7413", ttl);
-    assert_eq!(own.acquire(&[0, 15], 2).await.unwrap().len(), 2);
+    let own = Leases::new(
+        store.loops(),
+        Stream::Dispatch,
+        "anna",
+        "127.0.0.1:7413",
+        ttl,
+    );
+    assert_eq!(own.acquire(&shards([0, 15]), 2).await.unwrap().len(), 2);
 }
 
 #[test]
@@ -158,19 +154,16 @@ async fn locked_row_does_not_delay_other_shards() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let (anna, ben) = (leases(&store, "anna"), leases(&store, "ben"));
-    let held = anna.acquire(&[0, 1], 2).await.unwrap();
+    let held = anna.acquire(&shards([0, 1]), 2).await.unwrap();
     let mut admin = admin(&database).await;
     let mut locking = admin.begin().await.unwrap();
     sqlx::query("SELECT FROM ledger.shards WHERE stream = 1 AND shard IN (1, 2) FOR UPDATE")
         .execute(&mut *locking)
         .await
         .unwrap();
-    let acquired = ben.acquire(&[2, 3, 4], 3).await.unwrap();
+    let acquired = ben.acquire(&shards([2, 3, 4]), 3).await.unwrap();
     assert_eq!(
-        acquired
-            .iter()
-            .map(|lease| lease.shard())
-            .collect::<Vec<_>>(),
+        acquired.iter().map(shard_number).collect::<Vec<_>>(),
         [3, 4]
     );
     let renewed = anna.renew(held).await.unwrap();
@@ -180,7 +173,7 @@ async fn locked_row_does_not_delay_other_shards() {
         "a lease that cannot be extended now is not lost yet"
     );
     locking.rollback().await.unwrap();
-    assert_eq!(ben.acquire(&[2, 3, 4], 3).await.unwrap().len(), 1);
+    assert_eq!(ben.acquire(&shards([2, 3, 4]), 3).await.unwrap().len(), 1);
 }
 
 /// Appenders lock a busy shard's row almost always; an acquisition waits in the lock queue and
@@ -193,8 +186,14 @@ async fn busy_shard_can_be_acquired() {
         let store = store.clone();
         async move {
             for n in 0.. {
-                let batch =
-                    (0..50).map(|k| event(EventType::TaskFinished, 5, "acme", &format!("{n}/{k}")));
+                let batch = (0..50).map(|k| {
+                    event(
+                        EventType::TaskFinished,
+                        shard(5),
+                        "acme",
+                        &format!("{n}/{k}"),
+                    )
+                });
                 store.ledger().append(batch.collect()).await.unwrap();
             }
         }
@@ -203,11 +202,11 @@ async fn busy_shard_can_be_acquired() {
     let mut lease = None;
     while lease.is_none() {
         lease = anna
-            .acquire(&[4, 5], 2)
+            .acquire(&shards([4, 5]), 2)
             .await
             .unwrap()
             .into_iter()
-            .find(|lease| lease.shard() == 5);
+            .find(|lease| lease.shard() == shard(5));
     }
     busy.abort();
 }
@@ -217,30 +216,30 @@ async fn fence_moves_the_watermark_once_and_never_beyond_the_head() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let lease = leases(&store, "anna")
-        .acquire(&[9], 1)
+        .acquire(&[shard(9)], 1)
         .await
         .unwrap()
         .remove(0);
     let append = (0..3)
-        .map(|n| event(EventType::TaskFinished, 9, "acme", &format!("{n}")))
+        .map(|n| event(EventType::TaskFinished, shard(9), "acme", &format!("{n}")))
         .collect();
     store.ledger().append(append).await.unwrap();
-    let fenced = store.loops().fence(&lease, 0, 2).await.unwrap();
-    assert_eq!(fenced.head(), 3);
+    let fenced = store.loops().fence(&lease, at(0), at(2)).await.unwrap();
+    assert_eq!(fenced.head(), at(3));
     fenced.commit().await.unwrap();
-    let again = store.loops().fence(&lease, 0, 2).await.unwrap_err();
+    let again = store.loops().fence(&lease, at(0), at(2)).await.unwrap_err();
     assert!(matches!(again, StoreError::LeaseLost(_)), "{again}");
     assert!(
-        store.loops().fence(&lease, 2, 4).await.is_err(),
+        store.loops().fence(&lease, at(2), at(4)).await.is_err(),
         "there is no position 4"
     );
     assert!(
-        store.loops().fence(&lease, 2, 1).await.is_err(),
+        store.loops().fence(&lease, at(2), at(1)).await.is_err(),
         "a watermark never decreases"
     );
     store
         .loops()
-        .fence(&lease, 2, 3)
+        .fence(&lease, at(2), at(3))
         .await
         .unwrap()
         .commit()
@@ -254,23 +253,23 @@ async fn owner_appends_and_folds_in_one_transaction() {
     let database = TestDatabase::create().await.unwrap();
     let store = store(&database, Service::Scheduler);
     let lease = leases(&store, "anna")
-        .acquire(&[9], 1)
+        .acquire(&[shard(9)], 1)
         .await
         .unwrap()
         .remove(0);
-    let mut fenced = store.loops().fence(&lease, 0, 0).await.unwrap();
+    let mut fenced = store.loops().fence(&lease, at(0), at(0)).await.unwrap();
     let answers = fenced
-        .append(&[event(EventType::TaskFinished, 9, "acme", "k")])
+        .append(&[event(EventType::TaskFinished, shard(9), "acme", "k")])
         .await
         .unwrap();
     fenced.advance(answers[0].position).await.unwrap();
     fenced.commit().await.unwrap();
-    let marks: Vec<(i64, i64)> = store
+    let marks: Vec<(Position, Position)> = store
         .loops()
         .all(query(
             "SELECT head, watermark FROM ledger.shards WHERE stream = 1 AND shard = 9",
         ))
         .await
         .unwrap();
-    assert_eq!(marks, [(1, 1)]);
+    assert_eq!(marks, [(at(1), at(1))]);
 }

@@ -6,33 +6,33 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::{is_full, new_id, store};
+use common::{is_full, new_id, shard, store};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use servo_local::TestDatabase;
-use servo_model::{EventType, Service, Stream};
+use servo_model::{EventType, Position, Service, ShardId, Stream, TenantScope};
 use servo_store::{Appended, NewEvent, Outcome, Store};
 use uuid::Uuid;
 
-const SHARDS: i16 = 3;
+const SHARDS: u32 = 3;
 
 /// The contract in its simplest form: keys are remembered, positions are counted.
 #[derive(Default)]
 struct Model {
-    keys: HashMap<(String, String, String), StoredKey>,
-    shards: HashMap<i16, Vec<Uuid>>,
+    keys: HashMap<(TenantScope, String, String), StoredKey>,
+    shards: HashMap<ShardId, Vec<Uuid>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct StoredKey {
     body: (EventType, i16, Vec<u8>),
     event_id: Uuid,
-    shard: i16,
-    position: i64,
+    shard: ShardId,
+    position: Position,
 }
 
 impl Model {
-    fn append(&mut self, event: &NewEvent) -> (Outcome, i16, i64) {
+    fn append(&mut self, event: &NewEvent) -> (Outcome, ShardId, Position) {
         let key = (
             event.tenant.clone(),
             event.workspace.clone(),
@@ -57,7 +57,7 @@ impl Model {
             body,
             event_id: event.event_id,
             shard: event.shard,
-            position: ids.len() as i64,
+            position: Position::START.plus(ids.len() as u32),
         };
         self.keys.insert(key, stored.clone());
         (Outcome::New, stored.shard, stored.position)
@@ -68,12 +68,12 @@ impl Model {
 fn any_event() -> impl Strategy<Value = NewEvent> {
     let kinds = prop::sample::select(vec![EventType::TaskStarted, EventType::TaskFinished]);
     (kinds, 1..3i16, 0..SHARDS, 0..2u8, 0..2u8, 0..6u8, 0..2u8).prop_map(
-        |(kind, version, shard, tenant, workspace, key, body)| NewEvent {
+        |(kind, version, number, tenant, workspace, key, body)| NewEvent {
             event_id: new_id(),
             kind,
             version,
-            shard,
-            tenant: format!("tenant{tenant}"),
+            shard: shard(number),
+            tenant: format!("tenant{tenant}").parse().unwrap(),
             workspace: if workspace == 0 {
                 String::new()
             } else {
@@ -130,27 +130,27 @@ async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
             Op::Repeat(earlier) => earlier.get(&batches).clone(),
         };
         let answers = store.ledger().append(batch.clone()).await.unwrap();
-        let actual: Vec<(Outcome, i16, i64)> = answers.iter().map(result_of).collect();
-        let expected: Vec<(Outcome, i16, i64)> =
+        let actual: Vec<(Outcome, ShardId, Position)> = answers.iter().map(result_of).collect();
+        let expected: Vec<(Outcome, ShardId, Position)> =
             batch.iter().map(|event| model.append(event)).collect();
         prop_assert_eq!(actual, expected);
         batches.push(batch);
     }
-    for shard in 0..SHARDS {
+    for shard in (0..SHARDS).map(shard) {
         let ids = read_ids(&store, shard).await;
         prop_assert_eq!(ids, model.shards.remove(&shard).unwrap_or_default());
     }
     Ok(())
 }
 
-fn result_of(answer: &Appended) -> (Outcome, i16, i64) {
+fn result_of(answer: &Appended) -> (Outcome, ShardId, Position) {
     (answer.outcome, answer.shard, answer.position)
 }
 
-async fn read_ids(store: &Store, shard: i16) -> Vec<Uuid> {
+async fn read_ids(store: &Store, shard: ShardId) -> Vec<Uuid> {
     let events = store
         .reader()
-        .read(Stream::Execution, shard, 0, 1_000)
+        .read(Stream::Execution, shard, Position::START, 1_000)
         .await
         .unwrap();
     events.iter().map(|event| event.event_id).collect()

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{admin, connect, event, leases, store};
+use common::{admin, at, connect, event, leases, shard, store};
 use futures::future::join_all;
 use servo_local::TestDatabase;
 use servo_model::{EventType, Service, Stream};
@@ -31,7 +31,7 @@ const AGE: &str = "
 
 async fn append(store: &Store, count: usize) {
     let events = (0..count)
-        .map(|n| event(KIND, 3, "acme", &format!("k{n}")))
+        .map(|n| event(KIND, shard(3), "acme", &format!("k{n}")))
         .collect();
     store.ledger().append(events).await.unwrap();
 }
@@ -80,13 +80,13 @@ async fn day_is_dropped_only_when_past_archived_and_folded() {
         "{refused}"
     );
     let lease = leases(&store, "anna")
-        .acquire(&[3], 1)
+        .acquire(&[shard(3)], 1)
         .await
         .unwrap()
         .remove(0);
     store
         .loops()
-        .fence(&lease, 0, 5)
+        .fence(&lease, at(0), at(5))
         .await
         .unwrap()
         .commit()
@@ -95,13 +95,13 @@ async fn day_is_dropped_only_when_past_archived_and_folded() {
     run(&mut retention, drop_day).await.unwrap();
     store
         .ledger()
-        .append(vec![event(KIND, 3, "acme", "after")])
+        .append(vec![event(KIND, shard(3), "acme", "after")])
         .await
         .unwrap();
     assert_eq!(
         store
             .reader()
-            .read(Stream::Execution, 3, 5, 10)
+            .read(Stream::Execution, shard(3), at(5), 10)
             .await
             .unwrap()
             .len(),
@@ -109,20 +109,13 @@ async fn day_is_dropped_only_when_past_archived_and_folded() {
     );
     let gap = store
         .reader()
-        .read(Stream::Execution, 3, 0, 10)
+        .read(Stream::Execution, shard(3), at(0), 10)
         .await
         .unwrap_err();
-    assert!(
-        matches!(
-            gap,
-            ReadError::Gap {
-                after: 0,
-                found: 6,
-                ..
-            }
-        ),
-        "{gap}"
-    );
+    let ReadError::Gap { after, found, .. } = gap else {
+        panic!("{gap}");
+    };
+    assert_eq!((after, found), (at(0), at(6)));
 }
 
 #[tokio::test]
@@ -174,7 +167,7 @@ async fn partitions_are_created_concurrently_and_during_appends() {
     let appends = (0..50).map(|n| {
         store
             .ledger()
-            .append(vec![event(KIND, n % 64, "acme", &format!("k{n}"))])
+            .append(vec![event(KIND, shard(n % 64), "acme", &format!("k{n}"))])
     });
     let makers = (0..4).map(|_| async {
         let mut connection = connect(&database.url_of("servo_scheduler_loop")).await;
@@ -209,13 +202,13 @@ async fn append_succeeds_without_a_daily_partition() {
     .unwrap();
     store
         .ledger()
-        .append(vec![event(KIND, 3, "acme", "late")])
+        .append(vec![event(KIND, shard(3), "acme", "late")])
         .await
         .unwrap();
     assert_eq!(
         store
             .reader()
-            .read(Stream::Execution, 3, 0, 10)
+            .read(Stream::Execution, shard(3), at(0), 10)
             .await
             .unwrap()
             .len(),
@@ -248,7 +241,7 @@ async fn keys_expire_in_batches_after_seven_days_and_can_be_reused() {
     };
     assert_eq!((expire().await, expire().await, expire().await), (2, 1, 0));
     let again: Vec<NewEvent> = (0..5)
-        .map(|n| event(KIND, 3, "acme", &format!("k{n}")))
+        .map(|n| event(KIND, shard(3), "acme", &format!("k{n}")))
         .collect();
     let answers = store.ledger().append(again).await.unwrap();
     let new: Vec<bool> = answers

@@ -11,7 +11,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{admin, connect, count, event, new_id, store};
+use common::{admin, connect, count, event, new_id, shard, store, tenant};
 use futures::future::join_all;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -67,7 +67,7 @@ async fn f24_a_new_table_cannot_forget_its_policies() {
         .await
         .unwrap();
     let store = store(&database, Service::Planner);
-    let mut tx = store.requests().begin("acme").await.unwrap();
+    let mut tx = store.requests().begin(&tenant("acme")).await.unwrap();
     let visible: Vec<(String,)> = tx
         .all(query("SELECT tenant FROM planner.later"))
         .await
@@ -133,7 +133,7 @@ async fn f24_a_handler_sees_its_tenant_and_without_one_nothing() {
             tx.commit().await.unwrap();
         }
         let select = format!("SELECT tenant FROM {table}");
-        let mut tx = store.requests().begin("acme").await.unwrap();
+        let mut tx = store.requests().begin(&tenant("acme")).await.unwrap();
         let visible: Vec<(String,)> = tx.all(query(AssertSqlSafe(select.clone()))).await.unwrap();
         assert_eq!(visible, [("acme".to_owned(),)], "{table}");
         let hidden = format!("DELETE FROM {table} WHERE tenant = 'globex'");
@@ -189,10 +189,10 @@ async fn f24_a_handler_streams_only_its_tenants_events() {
     let store = store(&database, Service::Scheduler);
     let events = ["acme", "globex", "acme"].iter().enumerate();
     let events = events
-        .map(|(n, tenant)| event(EventType::TaskFinished, 0, tenant, &format!("{n}")))
+        .map(|(n, tenant)| event(EventType::TaskFinished, shard(0), tenant, &format!("{n}")))
         .collect();
     store.ledger().append(events).await.unwrap();
-    let mut tx = store.requests().begin("globex").await.unwrap();
+    let mut tx = store.requests().begin(&tenant("globex")).await.unwrap();
     let visible: Vec<(String, i64)> = tx
         .all(query("SELECT tenant, position FROM ledger.events"))
         .await
@@ -240,14 +240,14 @@ async fn run_random_statements(requests: TenantStore, seed: u64, statements: usi
     let mut random = StdRng::seed_from_u64(seed);
     let mut left = statements;
     while left > 0 {
-        let tenant = TENANTS[random.random_range(0..TENANTS.len())];
-        let Ok(mut tx) = requests.begin(tenant).await else {
+        let name = TENANTS[random.random_range(0..TENANTS.len())];
+        let Ok(mut tx) = requests.begin(&tenant(name)).await else {
             continue;
         };
         let mut failed = false;
         for _ in 0..random.random_range(1..4) {
             left = left.saturating_sub(1);
-            failed |= !one_statement(&mut tx, tenant, &mut random).await;
+            failed |= !one_statement(&mut tx, name, &mut random).await;
         }
         match random.random_range(0..4) {
             0 => drop(tx),

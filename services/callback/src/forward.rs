@@ -24,7 +24,8 @@ use prost::Message;
 use servo_actor::{BatchHandler, Batcher, Limits};
 use servo_mesh::{Error, Instance, Mesh, Reason};
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{AttemptId, EventType, RunId, Service, Stream};
+use servo_model::presign::CallbackPath;
+use servo_model::{AttemptId, EventType, RunId, Service, Stream, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::attempt_report::Report;
 use servo_proto::v1::event::Body;
@@ -59,6 +60,7 @@ pub(crate) struct Forward {
 
 /// A report that waits for its verdict.
 struct PendingReport {
+    tenant: TenantId,
     run: RunId,
     attempt: AttemptId,
     report: pb::AttemptReport,
@@ -82,14 +84,14 @@ impl Forward {
     /// Returns once the report is folded, recorded or refused.
     pub(crate) async fn report(
         &self,
-        run: RunId,
-        attempt: AttemptId,
+        path: &CallbackPath,
         mut report: pb::AttemptReport,
     ) -> Verdict {
         report.event_id = Ulid::generate().to_string();
         let pending = PendingReport {
-            run,
-            attempt,
+            tenant: path.tenant.clone(),
+            run: path.run,
+            attempt: path.attempt,
             report,
             since: Instant::now(),
         };
@@ -122,9 +124,7 @@ impl BatchHandler for Forwarder {
                 return verdicts.into_iter().flatten().collect();
             }
             tokio::time::sleep(RETRY_DELAY).await;
-            if let Err(error) = self.holders.fresh(REFRESH_INTERVAL_MIN).await {
-                tracing::warn!(%error, "failed to refresh shard holders; using the last known set");
-            }
+            self.holders.fresh_or_last_known(REFRESH_INTERVAL_MIN).await;
             let expired: Vec<Index> = open(&verdicts)
                 .into_iter()
                 .filter(|index| batch[*index].since.elapsed() >= HOLDER_TIMEOUT)
@@ -257,7 +257,7 @@ fn new_event(report: &PendingReport) -> Result<NewEvent, Error> {
         kind,
         version: 1,
         shard: report.run.shard(),
-        tenant: report.report.tenant.clone(),
+        tenant: (&report.tenant).into(),
         workspace: report.report.workspace.clone(),
         idempotency_key: key.to_string(),
         correlation_id: Some(Uuid::from_bytes(*report.run.as_bytes())),

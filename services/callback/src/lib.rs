@@ -11,7 +11,6 @@
 //!
 //! **Stays absent:** verdicts about liveness. The scheduler decides.
 
-mod clock;
 mod commit_markers;
 mod config;
 pub mod core;

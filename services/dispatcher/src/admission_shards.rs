@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use servo_model::{AdmissionShard, Epoch, ShardId};
 use servo_store::{Lease, LeaseKeeper, ShardOwner};
 use tracing::info;
 
@@ -23,18 +24,20 @@ impl AdmissionShards {
 
 impl ShardOwner for AdmissionShards {
     async fn update(&self, held: &[Lease]) {
-        let epoch = |lease: &Lease| u64::try_from(lease.epoch()).unwrap_or_default();
-        let leases: BTreeMap<i16, u64> = held
-            .iter()
-            .map(|lease| (lease.shard(), epoch(lease)))
-            .collect();
+        let lease =
+            |lease: &Lease| Some((AdmissionShard::of_dispatch(lease.shard())?, lease.epoch()));
+        let leases: BTreeMap<AdmissionShard, Epoch> = held.iter().filter_map(lease).collect();
         if *self.engine.held().borrow() != leases {
-            info!(shards = ?leases.keys().collect::<Vec<_>>(), "admission shards changed");
+            let shards: Vec<u32> = leases.keys().copied().map(u32::from).collect();
+            info!(?shards, "admission shards changed");
             self.engine.send(Message::HeldShards(leases)).await;
         }
     }
 
-    async fn leave(&self, shards: &[i16]) {
-        self.engine.hand_over(shards.to_vec()).await;
+    async fn leave(&self, shards: &[ShardId]) {
+        let shards = shards.iter().copied();
+        self.engine
+            .hand_over(shards.filter_map(AdmissionShard::of_dispatch).collect())
+            .await;
     }
 }

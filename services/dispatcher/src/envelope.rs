@@ -10,11 +10,11 @@ use servo_model::limits::{
     DISPATCH_ACK_TIMEOUT, ENVELOPE_BYTES_MAX, FINISH_SIGNATURE_GRACE, HEARTBEAT_TIMEOUT,
 };
 use servo_model::presign::{CallbackPath, CallbackVerb, KeyRing, SignatureGrace};
-use servo_model::{TaskKey, WorkerId};
-use servo_proto::v1 as pb;
+use servo_model::{TaskKey, TenantScope, Timestamp, WorkerId};
+use servo_proto::{proto_time, v1 as pb};
 use sha2::Sha256;
 
-use crate::core::{DispatchDetails, LiveAttempt, Seconds};
+use crate::core::{DispatchDetails, LiveAttempt};
 use crate::inputs::{EnvelopeInputs, InputList};
 use crate::stored_plan::StoredPlan;
 use crate::wire;
@@ -51,7 +51,12 @@ pub(crate) enum NoEnvelope {
 
 impl Signer {
     /// Derives the key of one session of a worker. Every instance derives the same key.
-    pub(crate) fn worker_key(&self, tenant: &str, worker: WorkerId, session: &str) -> [u8; 32] {
+    pub(crate) fn worker_key(
+        &self,
+        tenant: &TenantScope,
+        worker: WorkerId,
+        session: &str,
+    ) -> [u8; 32] {
         hmac(
             &self.envelope_secret,
             format!("envelope key v1\n{tenant}\n{worker}\n{session}").as_bytes(),
@@ -64,7 +69,7 @@ impl Signer {
         live: &LiveAttempt,
         resolved: &EnvelopeInputs,
         key: &[u8; 32],
-        now: Seconds,
+        now: Timestamp,
     ) -> Result<pb::SignedEnvelope, NoEnvelope> {
         let envelope: Bytes = self
             .unsigned(stored, live, resolved, now)?
@@ -87,7 +92,7 @@ impl Signer {
         stored: &StoredPlan,
         live: &LiveAttempt,
         resolved: &EnvelopeInputs,
-        now: Seconds,
+        now: Timestamp,
     ) -> Result<pb::TaskEnvelope, NoEnvelope> {
         let missing = || NoEnvelope::NoSuchTask(live.task.ordinal);
         let task = stored.task(live.task.ordinal).ok_or_else(missing)?;
@@ -145,15 +150,15 @@ impl Signer {
         envelope: pb::TaskEnvelope,
         live: &LiveAttempt,
         asset: &pb::PlannedAsset,
-        now: Seconds,
+        now: Timestamp,
     ) -> pb::TaskEnvelope {
         let timeouts = asset.timeouts.unwrap_or_default();
-        let deadline = now + wire::duration_or(timeouts.execution, EXECUTION_TIMEOUT).as_secs_f64();
+        let deadline = now.plus(wire::duration_or(timeouts.execution, EXECUTION_TIMEOUT));
         let silence = wire::duration_or(timeouts.heartbeat, HEARTBEAT_TIMEOUT);
         let interval = self.heartbeat_interval.min(silence / BEATS_PER_TIMEOUT);
         pb::TaskEnvelope {
             timeouts: asset.timeouts,
-            deadline: Some(wire::timestamp(deadline)),
+            deadline: Some(proto_time(deadline)),
             heartbeat_interval: Some(wire::proto_duration(interval)),
             callbacks: Some(self.callbacks(live, &timeouts, deadline, silence, now)),
             ..envelope
@@ -165,11 +170,11 @@ impl Signer {
         &self,
         live: &LiveAttempt,
         timeouts: &pb::Timeouts,
-        deadline: Seconds,
+        deadline: Timestamp,
         silence: Duration,
-        now: Seconds,
+        now: Timestamp,
     ) -> pb::CallbackPaths {
-        let sign = |verb, until: Seconds| {
+        let sign = |verb, until: Timestamp| {
             let path = CallbackPath {
                 tenant: live.tenant.clone(),
                 workspace: live.plan.workspace.clone(),
@@ -177,11 +182,11 @@ impl Signer {
                 attempt: live.attempt_id,
                 verb,
             };
-            self.callbacks.sign_callback(&path, until as i64)
+            self.callbacks.sign_callback(&path, until.unix_seconds())
         };
         let ack = wire::duration_or(timeouts.dispatch_ack, DISPATCH_ACK_TIMEOUT);
-        let started_by = now + (ack + self.grace.get()).as_secs_f64();
-        let beat_by = now + self.grace.heartbeat_signature_ttl(silence).as_secs_f64();
+        let started_by = now.plus(ack + self.grace.get());
+        let beat_by = now.plus(self.grace.heartbeat_signature_ttl(silence));
         pb::CallbackPaths {
             base_url: self.callback_url.to_string(),
             start: sign(CallbackVerb::Start, started_by),
@@ -189,7 +194,7 @@ impl Signer {
             logs: sign(CallbackVerb::Logs, beat_by),
             finished: sign(
                 CallbackVerb::Finished,
-                deadline + FINISH_SIGNATURE_GRACE.as_secs_f64(),
+                deadline.plus(FINISH_SIGNATURE_GRACE),
             ),
         }
     }
@@ -339,23 +344,21 @@ mod tests {
             heartbeat_interval: Duration::from_secs(30),
             grace: SignatureGrace::default(),
         };
-        let (now, deadline, off) = (1e9, 1e9 + 36_000.0, 45);
+        let hours = |count: u64| Duration::from_secs(3_600 * count);
+        let now = Timestamp::from_unix_seconds(1_000_000_000);
+        let deadline = now.plus(hours(10));
+        let clock_error = Duration::from_secs(45);
         let silence = Duration::from_secs(300);
         let live = LiveAttempt::sample();
         let paths = signer.callbacks(&live, &pb::Timeouts::default(), deadline, silence, now);
-        let good = |path: &str, at: f64| {
-            signer
-                .callbacks
-                .verify_callback(path, at as i64 + off)
-                .is_ok()
+        let good = |path: &str, at: Timestamp| {
+            let now = at.plus(clock_error).unix_seconds();
+            signer.callbacks.verify_callback(path, now).is_ok()
         };
-        assert!(good(&paths.start, now + DISPATCH_ACK_TIMEOUT.as_secs_f64()));
+        assert!(good(&paths.start, now.plus(DISPATCH_ACK_TIMEOUT)));
+        assert!(good(&paths.heartbeat, now.plus(silence)) && good(&paths.logs, now.plus(silence)));
         assert!(
-            good(&paths.heartbeat, now + silence.as_secs_f64())
-                && good(&paths.logs, now + silence.as_secs_f64())
-        );
-        assert!(
-            good(&paths.finished, deadline + 23.0 * 3_600.0),
+            good(&paths.finished, deadline.plus(hours(23))),
             "an outcome that was spooled"
         );
         assert!(!good(&paths.start, deadline), "a start does not live on");

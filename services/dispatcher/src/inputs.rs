@@ -10,7 +10,7 @@ use servo_store::{LoopStore, StoreError};
 use uuid::Uuid;
 
 use crate::store::{self, InputPartition};
-use crate::stored_plan::{PinnedVersions, StoredPlan};
+use crate::stored_plan::StoredPlan;
 
 /// Partitions per statement. Tens of thousands would exceed the statement timeout.
 const PARTITIONS_PER_STATEMENT_MAX: usize = 10_000;
@@ -102,7 +102,7 @@ pub(crate) fn compared_partition(stored: &StoredPlan, ordinal: u32) -> Option<In
     let task = stored.task(ordinal)?;
     let asset = stored.asset_of(task)?;
     asset.checks.iter().any(compares).then(|| InputPartition {
-        tenant: plan.tenant.clone(),
+        tenant: stored.tenant.clone(),
         workspace: plan.workspace.clone(),
         asset_key: asset.asset_key.clone(),
         partition_key: task.partition_key.clone(),
@@ -131,14 +131,13 @@ pub(crate) fn previous(version: FoundVersion) -> pb::PreviousVersion {
 
 /// Returns the partitions of these inputs, in order.
 pub(crate) fn input_partitions(
-    plan: &pb::Plan,
-    pinned: &PinnedVersions,
+    stored: &StoredPlan,
     inputs: &[pb::PlannedInput],
 ) -> Vec<InputPartition> {
     let partition = |asset_key: &str, partition_key: &str| InputPartition {
-        tenant: plan.tenant.clone(),
-        workspace: plan.workspace.clone(),
-        pinned: pinned
+        tenant: stored.tenant.clone(),
+        workspace: stored.plan.workspace.clone(),
+        pinned: (stored.pinned)
             .get(&(asset_key.to_owned(), partition_key.to_owned()))
             .copied(),
         asset_key: asset_key.to_owned(),
@@ -271,8 +270,24 @@ fn id_text(attempt: Uuid) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::core::AdmissionPlan;
     use crate::stored_plan::pinned_versions;
+
+    fn stored(plan: pb::Plan) -> StoredPlan {
+        StoredPlan {
+            tenant: "acme".parse().unwrap(),
+            pinned: pinned_versions(&plan),
+            plan,
+            admission: Arc::new(AdmissionPlan {
+                assets: Vec::new(),
+                tasks: Vec::new(),
+            }),
+            bytes: 0,
+        }
+    }
 
     fn input(asset: &str, partitions: &[&str]) -> pb::PlannedInput {
         pb::PlannedInput {
@@ -286,13 +301,13 @@ mod tests {
 
     #[test]
     fn partitioned_input_without_matching_partitions_reads_nothing() {
-        let plan = pb::Plan::default();
+        let plan = stored(pb::Plan::default());
         let read = |shape: pb::InputShape| {
             let none = [pb::PlannedInput {
                 shape: shape.into(),
                 ..input("n/a", &[])
             }];
-            let partitions = input_partitions(&plan, &PinnedVersions::new(), &none);
+            let partitions = input_partitions(&plan, &none);
             let resolved = resolve(&none, vec![Vec::new(); partitions.len()]);
             (
                 partitions.len(),
@@ -317,7 +332,6 @@ mod tests {
             also_made: also_made.iter().map(|asset| (*asset).to_owned()).collect(),
         };
         let plan = pb::Plan {
-            tenant: "acme".to_owned(),
             workspace: "prod".to_owned(),
             reused: vec![
                 reused("n/a[day=d:2026-01-01]:materialize", &["n/also"]),
@@ -332,7 +346,7 @@ mod tests {
             input("n/c", &[]),
             input("n/also", &days),
         ];
-        let pins: Vec<bool> = input_partitions(&plan, &pinned_versions(&plan), &inputs)
+        let pins: Vec<bool> = input_partitions(&stored(plan), &inputs)
             .iter()
             .map(|partition| partition.pinned.is_some())
             .collect();
@@ -400,17 +414,16 @@ mod tests {
         admin.execute(sqlx::raw_sql(ROWS)).await.unwrap();
         let config = servo_store::DatabaseConfig::new(database.service_url(), database.password());
         let store = servo_store::Store::connect(servo_model::Service::Dispatcher, &config).unwrap();
-        let plan = pb::Plan {
-            tenant: "acme".to_owned(),
+        let plan = stored(pb::Plan {
             workspace: "prod".to_owned(),
             ..Default::default()
-        };
+        });
         let inputs = [
             input("n/a", &["k=s:1", "k=s:2"]),
             input("n/b", &["k=s:1"]),
             input("n/c", &["k=s:1"]),
         ];
-        let partitions = input_partitions(&plan, &PinnedVersions::new(), &inputs);
+        let partitions = input_partitions(&plan, &inputs);
         let resolved = resolve(&inputs, find(store.loops(), &partitions).await.unwrap());
         let shown = |input: &pb::ResolvedInput| {
             let shown = |version: &pb::ResolvedVersion| {

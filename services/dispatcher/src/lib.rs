@@ -15,7 +15,6 @@
 //! shard appends it.
 
 mod admission_shards;
-mod clock;
 mod config;
 pub mod core;
 mod engine;
@@ -279,8 +278,14 @@ fn lease_keeper(
     engine: &Engine,
     ttl: LeaseTtl,
 ) -> AdmissionLeases {
-    let instance = WorkerId::new((clock::now() * 1e3) as u64, rand::random()).to_string();
-    let leases = Leases::new(store, Stream::Dispatch, &instance, &address(mesh), ttl);
+    let instance = WorkerId::new(servo_mesh::now().unix_ms(), rand::random()).to_string();
+    let leases = Leases::new(
+        store.loops(),
+        Stream::Dispatch,
+        &instance,
+        &address(mesh),
+        ttl,
+    );
     AdmissionLeases::new(store, leases, AdmissionShards::new(engine.clone()))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use servo_model::{AttemptId, TaskKey};
+use servo_model::{AttemptId, TaskKey, TenantId};
 use servo_proto::v1 as pb;
 use uuid::Uuid;
 
@@ -11,6 +11,7 @@ use crate::core::AdmissionPlan;
 
 #[derive(Debug)]
 pub(crate) struct StoredPlan {
+    pub(crate) tenant: TenantId,
     pub(crate) plan: pb::Plan,
     pub(crate) pinned: PinnedVersions,
     /// The part that admission needs.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use prost_types::Timestamp;
-use servo_model::{Digest, TaskKey, TaskRef, TenantId, WorkerId, WorkspaceId};
-use servo_proto::v1 as pb;
+use servo_model::{
+    Digest, Epoch, ShardId, Stream, TaskKey, TaskRef, TenantScope, Timestamp, WorkerId, WorkspaceId,
+};
+use servo_proto::{from_proto_time, v1 as pb};
 
-use crate::clock;
 use crate::core::{
     AdmissionPlan, AdmissionTask, Demand, DispatchDetails, Ended, PlanRef, ReadyRun, ReadyTask,
-    Resources, Seconds, Snapshot, SnapshotAttempt, TenantLimits, Update, Withdrawn, Worker,
+    Resources, Snapshot, SnapshotAttempt, TenantLimits, Update, Withdrawn, Worker,
 };
 
 /// A message with an invalid field.
@@ -32,7 +32,7 @@ fn bad(field: &'static str) -> impl Fn(servo_model::ids::IdError) -> BadMessage 
 pub(crate) fn snapshot(snapshot: pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> {
     Ok(Snapshot {
         shard: shard(snapshot.shard)?,
-        epoch: snapshot.epoch,
+        epoch: Epoch::new(snapshot.epoch),
         first: snapshot.first,
         last: snapshot.last,
         ready: snapshot
@@ -53,7 +53,7 @@ pub(crate) fn update(update: pb::AdmitUpdate) -> Result<Update, BadMessage> {
     let ended = |ended: pb::EndedAttempt| {
         Ok(Ended {
             attempt_id: attempt(&ended.attempt_id)?,
-            held: ended.slot_ms as f64 / 1e3,
+            held: Duration::from_millis(ended.slot_ms),
         })
     };
     Ok(Update {
@@ -81,13 +81,10 @@ pub(crate) fn update(update: pb::AdmitUpdate) -> Result<Update, BadMessage> {
     })
 }
 
-pub(crate) fn shard(shard: u32) -> Result<i16, BadMessage> {
-    let known = i16::try_from(shard)
-        .ok()
-        .filter(|shard| *shard < servo_model::Stream::Execution.shards());
-    known.ok_or_else(|| BadMessage {
+pub(crate) fn shard(number: u32) -> Result<ShardId, BadMessage> {
+    Stream::Execution.shard(number).ok_or_else(|| BadMessage {
         field: "shard",
-        fault: format!("there is no execution shard {shard}"),
+        fault: format!("there is no execution shard {number}"),
     })
 }
 
@@ -153,7 +150,9 @@ fn ready_task(ready: pb::ReadyTask) -> Result<ReadyTask, BadMessage> {
         task: task(ready.task)?,
         attempt: ready.attempt,
         failures: ready.failures,
-        since: ready.ready_time.map_or(0.0, seconds),
+        since: (ready.ready_time.as_ref())
+            .and_then(from_proto_time)
+            .unwrap_or(Timestamp::UNIX_EPOCH),
         item_json: ready.item_json,
     })
 }
@@ -167,7 +166,9 @@ fn live(live: pb::LiveAttempt) -> Result<SnapshotAttempt, BadMessage> {
         task: task(live.task)?,
         attempt: live.attempt,
         worker: live.worker_id.parse().ok(),
-        since: live.claim_time.map_or_else(clock::now, seconds),
+        since: (live.claim_time.as_ref())
+            .and_then(from_proto_time)
+            .unwrap_or_else(servo_mesh::now),
         cancelling: live.cancelling,
         backfill: live.backfill,
         pushed,
@@ -255,7 +256,7 @@ fn core_resources(resources: &pb::Resources) -> Resources {
 pub(crate) fn worker(
     id: WorkerId,
     session: &str,
-    tenant: Option<TenantId>,
+    tenant: TenantScope,
     info: &pb::WorkerInfo,
     credits: u32,
 ) -> Result<Worker, BadMessage> {
@@ -323,22 +324,6 @@ fn spent_budget(budget: &pb::Budget) -> Option<(Option<WorkspaceId>, Arc<str>)> 
         name => Some(name.parse().ok()?),
     };
     Some((workspace, budget.budget_id.as_str().into()))
-}
-
-pub(crate) fn seconds(time: Timestamp) -> Seconds {
-    time.seconds as f64 + f64::from(time.nanos) / 1e9
-}
-
-pub(crate) fn timestamp(seconds: Seconds) -> Timestamp {
-    let nanos = (seconds.fract() * 1e9) as i32;
-    Timestamp {
-        seconds: seconds as i64,
-        nanos,
-    }
-}
-
-pub(crate) fn stored_time(time: servo_store::Timestamp) -> Timestamp {
-    timestamp(time.unix_us() as f64 / 1e6)
 }
 
 pub(crate) fn proto_duration(duration: Duration) -> prost_types::Duration {

@@ -3,13 +3,11 @@
 //! It authenticates the caller by API key, checks that the request is about the caller's own tenant
 //! and workspace, adds the caller metadata that services accept from no other client, and forwards
 //! gRPC calls and streams unchanged. Start reading at [`proxy::Proxy`]; [`core::access`] decides
-//! which credential a call needs, and [`dispatcher_holders`] finds the dispatcher that a worker's
-//! stream must reach.
+//! which credential a call needs.
 //!
 //! **Stays absent:** the meaning of calls. Only the service behind the gateway knows it.
 
 pub mod core;
-mod dispatcher_holders;
 mod proxy;
 mod rpc;
 

@@ -4,14 +4,16 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response};
 use servo_mesh::{Caller, Error, FirstMessage, Handler, Mesh, Peer, PeerIdentity, Reason};
-use servo_model::Service;
+use servo_model::{Service, Stream, TenantId};
 use servo_proto::access::{self, Method};
 use servo_proto::scope::{self, Scope, ScopeKind};
 use servo_proto::v1::access_service_server::AccessServiceServer;
+use servo_service::ShardHolders;
 use servo_store::Store;
 use tonic::Status;
 use tonic::body::Body;
@@ -22,18 +24,21 @@ use ulid::Ulid;
 use crate::Config;
 use crate::core::access::{Credential, Denied, required_credential, target};
 use crate::core::api_keys::{ApiKeys, Principal};
-use crate::dispatcher_holders::DispatcherHolders;
 use crate::rpc::Access;
 
-/// Must reach the dispatcher that admits the tenant's tasks.
+/// A worker's stream, which is forwarded to the dispatcher that admits the tenant's tasks, because
+/// other instances would refuse it and a worker outside the mesh cannot reach the holder itself.
 const PULL_TASKS: &str = "/servo.v1.DispatcherService/PullTasks";
+/// Minimum time between two reads of the dispatchers' lease rows. Leases move rarely, so one read
+/// serves all callers.
+const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(500);
 
 /// Forwards public calls.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     keys: Arc<ApiKeys>,
     peers: Arc<HashMap<Service, Peer>>,
-    dispatchers: Arc<DispatcherHolders>,
+    dispatchers: ShardHolders,
     access: AccessServiceServer<Access>,
 }
 
@@ -48,10 +53,12 @@ impl Proxy {
             .into_iter()
             .filter(|service| *service != Service::Gateway);
         let peers = peers.map(|service| (service, mesh.peer(service))).collect();
+        let dispatchers =
+            ShardHolders::new(mesh, store.loops(), Service::Dispatcher, Stream::Dispatch);
         Proxy {
             keys,
             peers: Arc::new(peers),
-            dispatchers: Arc::new(DispatcherHolders::new(mesh, store)),
+            dispatchers,
             access,
         }
     }
@@ -73,12 +80,9 @@ impl Proxy {
         let principal = self.principal(credential, request.headers())?;
         let method = method.ok_or_else(|| denial(Denied::Unknown, &path))?;
         let (request, scope) = read_scope(request, method).await?;
-        let tenant = scope
-            .as_ref()
-            .map(|scope| scope.tenant.clone())
-            .unwrap_or_default();
         let request = with_caller(request, principal, scope)?;
-        self.send(method, &tenant, request).await
+        let tenant = principal.map(|principal| &principal.tenant);
+        self.send(method, tenant, request).await
     }
 
     /// Returns the principal of the API key; `None` for signed and open calls.
@@ -101,11 +105,12 @@ impl Proxy {
     async fn send(
         &self,
         method: &Method,
-        tenant: &str,
+        tenant: Option<&TenantId>,
         request: Request<Body>,
     ) -> Result<Response<Body>, Status> {
         if method.path == PULL_TASKS
-            && let Some(holder) = self.dispatchers.peer_for(tenant).await
+            && let Some(tenant) = tenant
+            && let Some(holder) = self.dispatcher_of(tenant).await
         {
             return holder.oneshot(request).await;
         }
@@ -118,6 +123,15 @@ impl Proxy {
                 .await
                 .map_err(|never| match never {}),
         }
+    }
+
+    /// Returns `None` while the tenant's admission shard has no known holder.
+    async fn dispatcher_of(&self, tenant: &TenantId) -> Option<Peer> {
+        self.dispatchers
+            .fresh_or_last_known(REFRESH_INTERVAL_MIN)
+            .await;
+        let holder = self.dispatchers.of(tenant.admission_shard().into());
+        holder.map(|instance| instance.peer)
     }
 }
 
@@ -146,15 +160,13 @@ fn with_caller(
     let Some(principal) = principal else {
         return Ok(request);
     };
-    let scope = scope.unwrap_or_else(|| Scope {
-        tenant: principal.tenant.clone(),
-        ..Scope::default()
-    });
-    check_scope(principal, &scope)?;
+    if let Some(scope) = &scope {
+        check_scope(principal, scope)?;
+    }
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
-        tenant: scope.tenant,
-        workspace: scope.workspace,
+        tenant: Some((&principal.tenant).into()),
+        workspace: scope.map(|scope| scope.workspace).unwrap_or_default(),
         principal: principal.id.clone(),
         roles: principal.roles.clone(),
         request_id: Ulid::generate().to_string(),
@@ -174,7 +186,7 @@ fn check_scope(principal: &Principal, scope: &Scope) -> Result<(), Error> {
             format!("{what} `{name}` does not exist or is not accessible with this API key"),
         ))
     };
-    if scope.tenant != principal.tenant {
+    if scope.tenant != principal.tenant.as_str() {
         return denied(Reason::TenantMismatch, "tenant", &scope.tenant);
     }
     if !scope.workspace.is_empty() && !principal.may_access(&scope.workspace) {

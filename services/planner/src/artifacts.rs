@@ -39,7 +39,9 @@ impl ArtifactDir {
 
     /// Tenants and workspaces are DNS labels, so they are safe as path components.
     fn folder(&self, scope: &Scope) -> PathBuf {
-        self.0.join(&scope.tenant).join(&scope.workspace)
+        self.0
+            .join(scope.tenant.as_str())
+            .join(scope.workspace.as_str())
     }
 }
 

@@ -8,7 +8,6 @@
 
 mod artifacts;
 mod core;
-mod deployment_cache;
 mod loops;
 mod rpc;
 mod store;
@@ -20,12 +19,14 @@ use serde::Deserialize;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::planner_service_server::PlannerServiceServer;
+use servo_service::expire_requests;
 use servo_service::settings::Paging;
 use servo_store::{DatabaseConfig, Store};
 use tokio::sync::watch;
 
-use crate::loops::{expire_requests, limits as limits_loop};
+use crate::loops::limits as limits_loop;
 use crate::rpc::{Planner, TaskLimits};
+use crate::store::requests;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,7 +66,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         .with_loop(
             "expire",
             Pace::every(expire_requests::INTERVAL),
-            move || expire_requests::run_once(store.clone()),
+            move || expire_requests::run_once(store.clone(), requests::expire),
         )
         .until_signal()
         .await

@@ -16,7 +16,6 @@ mod loops;
 mod metrics;
 mod rpc;
 mod store;
-mod wire;
 
 use std::sync::Arc;
 
@@ -25,16 +24,17 @@ use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
 use servo_proto::v1::QuotaLimits;
 use servo_proto::v1::quota_service_server::QuotaServiceServer;
+use servo_service::expire_requests;
 use servo_service::settings::Paging;
 use servo_store::{DatabaseConfig, Store};
 
 pub use config::{Defaults, Section};
 
-use crate::loops::expire_requests;
 use crate::loops::limits::{LimitsLoop, POLL_EVERY};
 use crate::loops::usage::UsageLoop;
 use crate::metrics::Metrics;
 use crate::rpc::Quota;
+use crate::store::requests;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,7 +85,7 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
         .with_loop(
             "expire",
             Pace::every(expire_requests::INTERVAL),
-            move || expire_requests::run_once(store.clone()),
+            move || expire_requests::run_once(store.clone(), requests::expire),
         )
         .until_signal()
         .await

@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use servo_actor::{BatchHandler, Batcher, Limits, Weight};
 use servo_mesh::{Instance, Peer};
-use servo_model::Stream;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::limits::MESSAGE_BYTES_MAX;
+use servo_model::{ShardId, Stream};
 use servo_proto::v1::event::Body;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_proto::{kind_of, v1 as pb};
@@ -128,7 +128,7 @@ fn encoded_len(events: &[pb::EventRecord]) -> usize {
 
 /// The events that carry a command to the holder of its shard. Claims and plans are never
 /// forwarded.
-pub(crate) fn records(command: &Command, shard: i16) -> Vec<pb::EventRecord> {
+pub(crate) fn records(command: &Command, shard: ShardId) -> Vec<pb::EventRecord> {
     match command {
         Command::Run(new) => of_run(new, shard),
         Command::Event(event) => vec![of_event(event, shard)],
@@ -136,13 +136,13 @@ pub(crate) fn records(command: &Command, shard: i16) -> Vec<pb::EventRecord> {
     }
 }
 
-fn of_run(new: &NewRun, shard: i16) -> Vec<pb::EventRecord> {
+fn of_run(new: &NewRun, shard: ShardId) -> Vec<pb::EventRecord> {
     let record = |event_id: Uuid, key: IdempotencyKey, body: Body| pb::EventRecord {
         event_id: wire::ulid(event_id),
         stream: Stream::Execution.name().to_owned(),
-        shard: u32::from(shard.unsigned_abs()),
+        shard: shard.into(),
         r#type: kind_of(&body).name().to_owned(),
-        tenant: new.tenant.clone(),
+        tenant: new.tenant.to_string(),
         workspace: new.workspace.clone(),
         idempotency_key: key.to_string(),
         correlation_id: new.run_id.to_string(),
@@ -168,13 +168,13 @@ fn of_run(new: &NewRun, shard: i16) -> Vec<pb::EventRecord> {
     std::iter::once(request).chain(plan).collect()
 }
 
-fn of_event(event: &RunEvent, shard: i16) -> pb::EventRecord {
+fn of_event(event: &RunEvent, shard: ShardId) -> pb::EventRecord {
     pb::EventRecord {
         event_id: wire::ulid(event.event_id),
         stream: Stream::Execution.name().to_owned(),
-        shard: u32::from(shard.unsigned_abs()),
+        shard: shard.into(),
         r#type: kind_of(&event.body).name().to_owned(),
-        tenant: event.tenant.clone(),
+        tenant: event.tenant.to_string(),
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: event.run_id.to_string(),
         event: Some(pb::Event {

@@ -6,9 +6,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use servo_model::Timestamp;
 use servo_model::states::TaskState;
 
-use crate::core::{Changes, Run, Time};
+use crate::core::{Changes, Run};
 
 const TASK_SECONDS: [f64; 9] = [0.01, 0.1, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3_600.0];
 const WAIT_SECONDS: [f64; 9] = [0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0];
@@ -242,6 +243,6 @@ fn outcome(state: TaskState) -> &'static str {
     }
 }
 
-fn seconds(from: Time, to: Time) -> f64 {
-    (to - from).max(0) as f64 / 1e6
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.since(from).as_secs_f64()
 }

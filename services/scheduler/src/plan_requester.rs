@@ -96,7 +96,7 @@ impl PlanRequester {
             }));
         }
         let order = pb::PlanOrder {
-            tenant: run.tenant.clone(),
+            tenant: run.tenant.to_string(),
             workspace: run.workspace.clone(),
             spec: Some(run.spec.clone()),
             max_tasks: limits.max_tasks_per_run,
@@ -172,11 +172,8 @@ impl PlanRequester {
         }
     }
 
-    fn limits_of(&self, tenant: &str) -> Arc<RunLimits> {
-        let tenant: Option<TenantId> = tenant.parse().ok();
-        tenant.map_or_else(Arc::default, |tenant| {
-            self.limits.borrow().of(&tenant).clone()
-        })
+    fn limits_of(&self, tenant: &TenantId) -> Arc<RunLimits> {
+        self.limits.borrow().of(tenant).clone()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use prost::Message;
+use servo_model::TenantId;
 use servo_proto::v1 as pb;
 use servo_store::{LoopStore, StoreError};
 
@@ -66,7 +67,7 @@ impl Plans {
     pub(crate) async fn find(
         &self,
         loops: &LoopStore,
-        tenant: &str,
+        tenant: &TenantId,
         workspace: &str,
         plan_id: PlanId,
     ) -> Result<Option<Arc<Plan>>, StoreError> {
@@ -75,7 +76,7 @@ impl Plans {
         }
         let location = PlanLocation {
             plan_id,
-            tenant: tenant.to_owned(),
+            tenant: tenant.clone(),
             workspace: workspace.to_owned(),
         };
         self.load(loops, vec![location]).await?;
@@ -87,7 +88,7 @@ impl Plans {
     pub(crate) async fn of_planner(
         &self,
         loops: &LoopStore,
-        tenant: &str,
+        tenant: &TenantId,
         workspace: &str,
         stored: &pb::StoredPlan,
     ) -> Result<Arc<Plan>, PlanUnreadable> {
@@ -107,13 +108,13 @@ impl Plans {
     /// Reads a plan with the fields that the cache does not keep.
     pub(crate) async fn read(
         loops: &LoopStore,
-        tenant: &str,
+        tenant: &TenantId,
         workspace: &str,
         plan_id: &servo_model::Digest,
     ) -> Result<Option<pb::Plan>, StoreError> {
         let location = PlanLocation {
             plan_id: *plan_id.as_bytes(),
-            tenant: tenant.to_owned(),
+            tenant: tenant.clone(),
             workspace: workspace.to_owned(),
         };
         let rows = store::find(loops, &[location]).await?;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use servo_model::{AttemptId, RunId, TaskRef};
-use servo_scheduler::core::{Time, Verdict};
+use servo_model::{AttemptId, RunId, TaskRef, Timestamp};
+use servo_scheduler::core::Verdict;
 
 use crate::MS;
 use crate::env::{Env, Message, ProcessId};
@@ -14,9 +14,9 @@ use crate::scheduler::{self, Command, CommandOutcome, Reply, Submission, ToSched
 use crate::worker::ToWorker;
 
 /// How long a holder may take to answer, and how long a shard may be without a holder.
-const CALL_TIMEOUT: Time = 2_000 * MS;
-const HOLDER_TIMEOUT: Time = 100 * MS;
-const RETRY_DELAY: Time = 20 * MS;
+const CALL_TIMEOUT: i64 = 2_000 * MS;
+const HOLDER_TIMEOUT: i64 = 100 * MS;
+const RETRY_DELAY: i64 = 20 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToCallback {
@@ -75,7 +75,7 @@ pub enum BeatReply {
 
 pub struct Callback {
     me: usize,
-    calls: BTreeMap<u64, (Report, Time)>,
+    calls: BTreeMap<u64, (Report, Timestamp)>,
 }
 
 impl Callback {
@@ -154,7 +154,7 @@ impl Callback {
         let Some((report, since)) = self.calls.get(&call) else {
             return;
         };
-        if env.now - since < HOLDER_TIMEOUT {
+        if env.now.us_since(*since) < HOLDER_TIMEOUT {
             return env.later(
                 RETRY_DELAY,
                 self.process_id(),

@@ -6,9 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use servo_dispatcher::core::Limits;
 use servo_model::edges::EdgeResolution;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
-use servo_model::{AttemptId, RunId, TaskRef, TenantId};
+use servo_model::{
+    AdmissionShard, AttemptId, Epoch, Position, RunId, ShardId, Stream, TaskRef, TenantId,
+    Timestamp,
+};
 use servo_scheduler::core::{
-    Changes, Event, Promotion, Run, TaskRow, Time, TimerKind, Verdict, due_of, fold,
+    Changes, Event, Promotion, Run, TaskRow, TimerKind, Verdict, due_of, fold,
 };
 
 use crate::SECOND;
@@ -20,7 +23,7 @@ use crate::planned_run::POOL;
 type Check = Result<(), String>;
 
 /// Events that others appended must be folded within this time.
-const FOLDED_WITHIN: Time = 6 * SECOND;
+const FOLDED_WITHIN: i64 = 6 * SECOND;
 
 /// Returns the first violation, with the number of the invariant.
 pub fn all(env: &mut Env, limits: &Limits) -> Option<String> {
@@ -53,7 +56,7 @@ pub fn claim(event: &NewEvent, env: &mut Env) {
         .snapshot_epochs
         .get(&(event.shard, planned.header.tenant.admission_shard()))
         .copied()
-        .unwrap_or(0);
+        .unwrap_or(Epoch::NEVER);
     if event.admission_epoch < newest_epoch {
         let why = format!(
             "{attempt} was claimed after the next dispatcher had received its snapshot (I2, I9)"
@@ -69,9 +72,9 @@ struct Checker {
     doubled: BTreeMap<RunId, Run>,
     ended: BTreeSet<AttemptId>,
     /// When slots are taken and released; at equal times a release comes first.
-    slots: Vec<(Time, i32, TenantId, bool, Option<AttemptId>)>,
+    slots: Vec<(Timestamp, i32, TenantId, bool, Option<AttemptId>)>,
     /// The newest admission epoch that claimed, by shard of runs and admission shard.
-    epochs: BTreeMap<(i16, i16), u64>,
+    epochs: BTreeMap<(ShardId, AdmissionShard), Epoch>,
     reasons: Vec<TransitionReason>,
     /// The attempt that wrote each version.
     made: BTreeMap<(RunId, String, String), (TaskRef, AttemptId)>,
@@ -81,10 +84,12 @@ struct Checker {
 
 impl Checker {
     fn refold(&mut self, env: &Env) -> Check {
-        for (number, shard) in (0i16..).zip(&env.ledger.shards) {
-            for (position, recorded) in (1i64..).zip(&shard.events) {
+        for (number, shard) in Stream::Execution.shards().zip(&env.ledger.shards) {
+            let mut position = Position::START;
+            for recorded in &shard.events {
+                position = position.next();
                 if position > shard.watermark {
-                    if recorded.at + FOLDED_WITHIN < env.now {
+                    if recorded.at.plus_us(FOLDED_WITHIN) < env.now {
                         return Err(format!("{:?} was never folded (18)", recorded.event.key));
                     }
                     continue;
@@ -98,7 +103,13 @@ impl Checker {
         Ok(())
     }
 
-    fn event(&mut self, shard: i16, position: i64, recorded: &Recorded, env: &Env) -> Check {
+    fn event(
+        &mut self,
+        shard: ShardId,
+        position: Position,
+        recorded: &Recorded,
+        env: &Env,
+    ) -> Check {
         let run_id = recorded.event.run;
         let event = match &recorded.event.body {
             Body::Requested(header) => {
@@ -196,7 +207,7 @@ impl Checker {
         Ok(())
     }
 
-    fn note(&mut self, run: &Run, changes: &Changes, at: Time) {
+    fn note(&mut self, run: &Run, changes: &Changes, at: Timestamp) {
         self.reasons
             .extend(changes.run_history.iter().map(|(.., reason)| *reason));
         let Some(plan) = &run.plan else { return };
@@ -264,7 +275,7 @@ impl Checker {
         deny(!self.ended.insert(attempt), "an attempt ended twice (I1)")
     }
 
-    fn claimed(&mut self, before: &Run, task: TaskRef, shard: i16, epoch: u64) -> Check {
+    fn claimed(&mut self, before: &Run, task: TaskRef, shard: ShardId, epoch: Epoch) -> Check {
         let Some(plan) = &before.plan else {
             return Err("claimed without a plan (I8)".to_owned());
         };
@@ -332,7 +343,8 @@ impl Checker {
             let slots = of.pools.get(POOL).map_or(i32::MAX, |slots| *slots as i32);
             if *tasks > cap || *pool > slots {
                 return Err(format!(
-                    "{tenant} holds {tasks} slots, {pool} of its pool, at {at} (I9): {holders:?}"
+                    "{tenant} holds {tasks} slots, {pool} of its pool, at {} (I9): {holders:?}",
+                    at.unix_us()
                 ));
             }
         }
@@ -379,9 +391,9 @@ fn due(
     run: &Run,
     kind: TimerKind,
     task: Option<TaskRef>,
-    judged_at: Time,
+    judged_at: Timestamp,
     env: &Env,
-) -> Option<Time> {
+) -> Option<Timestamp> {
     if kind == TimerKind::RunDuration {
         return run.header.deadline;
     }

@@ -7,7 +7,9 @@ use servo_dispatcher::core::{
     Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, PlanRef, Snapshot, SourceId,
     TenantLimits, Update, Worker, WorkerKey,
 };
-use servo_model::{AttemptId, RunId, TenantId, WorkerId};
+use servo_model::{
+    AdmissionShard, AttemptId, Epoch, RunId, ShardId, TenantId, Timestamp, WorkerId,
+};
 use servo_scheduler::core::Event;
 
 use crate::dispatcher_streams::DispatcherStream;
@@ -23,7 +25,7 @@ pub enum ToDispatcher {
     Snapshot(SourceId, Box<Snapshot>),
     Update(SourceId, Box<Update>),
     Results(SourceId, u64, BTreeSet<u32>),
-    Gone(SourceId, i16),
+    Gone(SourceId, ShardId),
     Closed(SourceId),
     Connect(Box<Connect>),
     Credits(u64, WorkerId, u32),
@@ -46,7 +48,7 @@ pub struct Connect {
 /// A stream to a scheduler.
 struct OpenStream {
     source: SourceId,
-    held: BTreeMap<i16, u64>,
+    held: BTreeMap<AdmissionShard, Epoch>,
     retiring: bool,
     ended: bool,
 }
@@ -55,8 +57,8 @@ pub struct Dispatcher {
     me: usize,
     pub admission: Admission,
     /// The held admission shards with their epochs.
-    leases: BTreeMap<i16, u64>,
-    held: BTreeMap<i16, u64>,
+    leases: BTreeMap<AdmissionShard, Epoch>,
+    held: BTreeMap<AdmissionShard, Epoch>,
     generation: u32,
     streams: BTreeMap<usize, OpenStream>,
     /// Streams that are closed once their claims are answered.
@@ -90,7 +92,7 @@ impl Dispatcher {
 
     /// Handles a message and everything that follows from it.
     pub fn take(&mut self, message: ToDispatcher, env: &mut Env) {
-        let now = env.now as f64 / 1e6;
+        let now = env.now;
         match message {
             ToDispatcher::Snapshot(source, snapshot) => {
                 self.admission.apply_snapshot(source, *snapshot, now)
@@ -143,7 +145,7 @@ impl Dispatcher {
         if connect
             .worker
             .tenant
-            .as_ref()
+            .tenant()
             .is_some_and(|tenant| !self.admission.holds(tenant))
         {
             return env.break_wire(connect.wire);
@@ -206,10 +208,10 @@ impl Dispatcher {
         let share = env.ledger.admission.len().div_ceil(instances);
         let rows = &mut env.ledger.admission;
         self.leases.retain(|shard, epoch| {
-            let row = &mut rows[*shard as usize];
+            let row = &mut rows[shard.index()];
             let held = row.holder == Some(me) && row.epoch == *epoch && row.lease_until > now;
             if held {
-                row.lease_until = now + LEASE_TTL;
+                row.lease_until = now.plus_us(LEASE_TTL);
             }
             held
         });
@@ -217,20 +219,19 @@ impl Dispatcher {
             let Some((shard, _)) = self.leases.pop_last() else {
                 break;
             };
-            (
-                rows[shard as usize].holder,
-                rows[shard as usize].lease_until,
-            ) = (None, 0);
+            let row = &mut rows[shard.index()];
+            row.holder = None;
+            row.lease_until = Timestamp::UNIX_EPOCH;
         }
-        for (shard, row) in (0i16..).zip(rows) {
+        for row in rows {
             if self.leases.len() < share
-                && !self.leases.contains_key(&shard)
+                && !self.leases.contains_key(&row.shard)
                 && row.lease_until <= now
             {
-                row.epoch += 1;
+                row.epoch = row.epoch.next();
                 row.holder = Some(me);
-                row.lease_until = now + LEASE_TTL;
-                self.leases.insert(shard, row.epoch);
+                row.lease_until = now.plus_us(LEASE_TTL);
+                self.leases.insert(row.shard, row.epoch);
             }
         }
         env.ledger.flushed();
@@ -240,17 +241,17 @@ impl Dispatcher {
     }
 
     fn hold(&mut self, env: &mut Env) {
-        env.note(format_args!(
-            "dispatcher {} admits for {:?}",
-            self.me, self.leases
-        ));
+        let leases: BTreeMap<u32, u64> = (self.leases.iter())
+            .map(|(shard, epoch)| (u32::from(*shard), epoch.get()))
+            .collect();
+        env.note(format_args!("dispatcher {} admits for {leases:?}", self.me));
         env.stats.admission_moved += 1;
         self.held = self.leases.clone();
         self.admission.set_held(self.held.clone());
         let elsewhere = |worker: &Worker| {
             worker
                 .tenant
-                .as_ref()
+                .tenant()
                 .is_some_and(|tenant| !self.admission.holds(tenant))
         };
         let moved: Vec<WorkerKey> = self
@@ -425,8 +426,8 @@ impl Dispatcher {
             run,
             key: Key::Enqueued(attempt_id),
             body: Body::Core(Event::Enqueued { task, attempt_id }),
-            admission_epoch: 0,
-            judged_at: 0,
+            admission_epoch: Epoch::NEVER,
+            judged_at: Timestamp::UNIX_EPOCH,
         };
         let submission = Submission {
             shard,
@@ -442,9 +443,7 @@ impl Dispatcher {
     /// Claims all admissible tasks, in batches per stream.
     fn choose(&mut self, env: &mut Env) {
         loop {
-            let chosen = self
-                .admission
-                .choose(env.now as f64 / 1e6, CLAIMS_PER_BATCH_MAX);
+            let chosen = self.admission.choose(env.now, CLAIMS_PER_BATCH_MAX);
             if chosen.is_empty() {
                 return;
             }

@@ -2,13 +2,14 @@
 //! `shards/admission.rs`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use servo_dispatcher::core::{
     Ended, ReadyRun, ReadyTask, Snapshot, SnapshotAttempt, SourceId, Update, Withdrawn,
 };
 use servo_model::states::TaskState;
-use servo_model::{TaskRef, TenantId, WorkerId};
-use servo_scheduler::core::{Changes, Run, TaskRow, Time};
+use servo_model::{AdmissionShard, Epoch, ShardId, TaskRef, TenantId, Timestamp, WorkerId};
+use servo_scheduler::core::{Changes, Run, TaskRow};
 
 use crate::bugs::Bug;
 use crate::dispatcher::ToDispatcher;
@@ -20,15 +21,15 @@ use crate::planned_run::PlannedRun;
 pub struct DispatcherStream {
     pub source: SourceId,
     pub dispatcher: usize,
-    pub leases: BTreeMap<i16, u64>,
+    pub leases: BTreeMap<AdmissionShard, Epoch>,
 }
 
 #[derive(Debug, Default)]
 pub struct DispatcherStreams {
     open: Vec<DispatcherStream>,
     /// The newest epoch of each admission shard; claims of older epochs are refused.
-    epochs: BTreeMap<i16, u64>,
-    updates: BTreeMap<(SourceId, i16), Update>,
+    epochs: BTreeMap<AdmissionShard, Epoch>,
+    updates: BTreeMap<(SourceId, ShardId), Update>,
     /// How many streams were opened, for the bug that forgets snapshots.
     pub seen: u32,
 }
@@ -36,8 +37,18 @@ pub struct DispatcherStreams {
 impl DispatcherStreams {
     /// Whether a claim counts: it arrived on the newest stream for the admission shard, under the
     /// newest epoch.
-    pub fn admits(&self, source: SourceId, admission_shard: i16, epoch: u64, bug: Bug) -> bool {
-        let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
+    pub fn admits(
+        &self,
+        source: SourceId,
+        admission_shard: AdmissionShard,
+        epoch: Epoch,
+        bug: Bug,
+    ) -> bool {
+        let newest = self
+            .epochs
+            .get(&admission_shard)
+            .copied()
+            .unwrap_or(Epoch::NEVER);
         let current = epoch >= newest
             && self
                 .holder(admission_shard)
@@ -46,7 +57,7 @@ impl DispatcherStreams {
     }
 
     /// Records an epoch; claims of older epochs are refused.
-    pub fn note_epoch(&mut self, admission_shard: i16, epoch: u64) {
+    pub fn note_epoch(&mut self, admission_shard: AdmissionShard, epoch: Epoch) {
         let newest = self.epochs.entry(admission_shard).or_default();
         *newest = (*newest).max(epoch);
     }
@@ -69,7 +80,7 @@ impl DispatcherStreams {
         self.open.iter().map(|stream| stream.source).collect()
     }
 
-    pub fn leases_of(&self, source: SourceId) -> impl Iterator<Item = (&i16, &u64)> {
+    pub fn leases_of(&self, source: SourceId) -> impl Iterator<Item = (&AdmissionShard, &Epoch)> {
         self.open
             .iter()
             .filter(move |stream| stream.source == source)
@@ -77,7 +88,13 @@ impl DispatcherStreams {
     }
 
     /// Adds the changes of a run to the update for its tenant's dispatcher.
-    pub fn record(&mut self, run: &Run, changes: &Changes, planned: &PlannedRun, starts: &[Time]) {
+    pub fn record(
+        &mut self,
+        run: &Run,
+        changes: &Changes,
+        planned: &PlannedRun,
+        starts: &[Timestamp],
+    ) {
         let Some(stream) = self.holder_for(&run.header.tenant) else {
             return;
         };
@@ -97,7 +114,10 @@ impl DispatcherStreams {
         }
         let update = self.updates.entry(key).or_insert_with(|| Update {
             shard,
-            ..Update::default()
+            ready: Vec::new(),
+            withdrawn: Vec::new(),
+            ended: Vec::new(),
+            cancelled: Vec::new(),
         });
         if changes.withdrawn {
             let (tenant, run) = (run.header.tenant.clone(), run.header.run_id);
@@ -109,7 +129,7 @@ impl DispatcherStreams {
         }
         let ended = |(attempt_id, held_us): &(_, i64)| Ended {
             attempt_id: *attempt_id,
-            held: (*held_us / 1_000) as f64 / 1e3,
+            held: Duration::from_millis((*held_us / 1_000).unsigned_abs()),
         };
         update.ended.extend(changes.ended.iter().map(ended));
         let attempt = |task_ref: &TaskRef| {
@@ -130,7 +150,7 @@ impl DispatcherStreams {
         }
     }
 
-    pub fn send_gone(&mut self, shard: i16, env: &mut Env) {
+    pub fn send_gone(&mut self, shard: ShardId, env: &mut Env) {
         for source in self.sources() {
             self.send_to(source, ToDispatcher::Gone(source, shard), env);
         }
@@ -146,7 +166,7 @@ impl DispatcherStreams {
     }
 
     /// The newest stream, because an older holder may still be connected.
-    fn holder(&self, admission_shard: i16) -> Option<&DispatcherStream> {
+    fn holder(&self, admission_shard: AdmissionShard) -> Option<&DispatcherStream> {
         let holders = self
             .open
             .iter()
@@ -169,17 +189,18 @@ impl DispatcherStreams {
 
 /// The snapshot of a shard for one stream.
 pub fn snapshot<'a>(
-    shard: i16,
-    epoch: i64,
+    shard: ShardId,
+    epoch: Epoch,
     runs: impl Iterator<Item = &'a Run>,
     env: &Env,
 ) -> Snapshot {
     let mut whole = Snapshot {
         shard,
-        epoch: epoch.unsigned_abs(),
+        epoch,
         first: true,
         last: true,
-        ..Snapshot::default()
+        ready: Vec::new(),
+        live: Vec::new(),
     };
     for run in runs {
         let Some(planned) = env.planned_runs.get(&run.header.run_id) else {
@@ -218,7 +239,7 @@ fn ready_run(
     run: &Run,
     task_refs: &[TaskRef],
     planned: &PlannedRun,
-    starts: &[Time],
+    starts: &[Timestamp],
 ) -> Option<ReadyRun> {
     let task = |task_ref: &TaskRef| {
         let task_row = run.task_row(*task_ref)?;
@@ -226,7 +247,7 @@ fn ready_run(
             task: *task_ref,
             attempt: task_row.next_attempt(starts),
             failures: task_row.failures,
-            since: task_row.ready_at.unwrap_or(0) as f64 / 1e6,
+            since: task_row.ready_at.unwrap_or(Timestamp::UNIX_EPOCH),
             item_json: String::new(),
         })
     };
@@ -253,7 +274,7 @@ fn live(
         task: task_ref,
         attempt: task_row.attempt,
         worker: task_row.worker.map(WorkerId::from_bytes),
-        since: task_row.claimed_at.unwrap_or(0) as f64 / 1e6,
+        since: task_row.claimed_at.unwrap_or(Timestamp::UNIX_EPOCH),
         cancelling: task_row.cancelling,
         backfill: run.header.backfill,
         pushed: false,

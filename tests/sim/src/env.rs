@@ -6,8 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use servo_dispatcher::core::SourceId;
-use servo_model::{AttemptId, RunId};
-use servo_scheduler::core::Time;
+use servo_model::{AdmissionShard, AttemptId, Epoch, RunId, ShardId, Timestamp};
 
 use crate::MS;
 use crate::bugs::Bug;
@@ -31,7 +30,7 @@ pub enum Message {
     User(ToUser),
     Database(Store),
     /// Commits an append that holds its row lock, unless Postgres has crashed.
-    Commit(i16, u32, Store),
+    Commit(ShardId, u32, Store),
     Fault(Fault),
     Revive(ProcessId),
 }
@@ -45,11 +44,11 @@ pub enum ProcessId {
     Worker(usize),
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Process {
     pub life: u32,
     pub down: bool,
-    pub paused_until: Time,
+    pub paused_until: Timestamp,
 }
 
 /// A bidirectional stream that keeps the order until it breaks.
@@ -58,11 +57,11 @@ pub struct Wire {
     pub ends: [ProcessId; 2],
     pub lives: [u32; 2],
     pub broken: bool,
-    last: [Time; 2],
+    last: [Timestamp; 2],
 }
 
 struct Entry {
-    at: Time,
+    at: Timestamp,
     number: u64,
     /// The life of the receiver; `None` matches any.
     life: Option<u32>,
@@ -88,7 +87,7 @@ impl Ord for Entry {
 }
 
 pub struct Env {
-    pub now: Time,
+    pub now: Timestamp,
     pub dice: Dice,
     pub ledger: Ledger,
     pub planned_runs: BTreeMap<RunId, Arc<PlannedRun>>,
@@ -101,11 +100,11 @@ pub struct Env {
     /// The sessions that executed each attempt, and whether they needed permission.
     pub begun: BTreeMap<AttemptId, Vec<(u64, bool)>>,
     /// When each attempt's heartbeats were stored.
-    pub beats: BTreeMap<AttemptId, Vec<Time>>,
+    pub beats: BTreeMap<AttemptId, Vec<Timestamp>>,
     /// The events that were acknowledged, and to whom.
     pub promised: Vec<(Key, &'static str)>,
     /// The newest admission epoch that received a snapshot of a shard of runs, by admission shard.
-    pub snapshot_epochs: BTreeMap<(i16, i16), u64>,
+    pub snapshot_epochs: BTreeMap<(ShardId, AdmissionShard), Epoch>,
     queue: BinaryHeap<Reverse<Entry>>,
     numbers: u64,
     pub hash: u64,
@@ -115,7 +114,7 @@ pub struct Env {
 impl Env {
     pub fn new(seed: u64, bug: Bug, record_trace: bool) -> Env {
         Env {
-            now: 0,
+            now: Timestamp::UNIX_EPOCH,
             dice: Dice::new(seed),
             ledger: Ledger::new(bug),
             planned_runs: BTreeMap::new(),
@@ -144,10 +143,10 @@ impl Env {
     /// Adds a line to the trace and its hash.
     pub fn note(&mut self, what: std::fmt::Arguments<'_>) {
         let mut hash = Hash(self.hash);
-        let _ = hash.write_fmt(format_args!("{} {what}\n", self.now));
+        let _ = hash.write_fmt(format_args!("{} {what}\n", self.now.unix_us()));
         self.hash = hash.0;
         if let Some(trace) = &mut self.trace {
-            trace.push(format!("{:>10.3} {what}", self.now as f64 / 1e3));
+            trace.push(format!("{:>10.3} {what}", self.now.unix_us() as f64 / 1e3));
         }
     }
 
@@ -205,13 +204,13 @@ impl Env {
     }
 
     /// Schedules a message of a process to itself.
-    pub fn later(&mut self, delay: Time, process_id: ProcessId, message: Message) {
+    pub fn later(&mut self, delay: i64, process_id: ProcessId, message: Message) {
         let life = self.life(process_id);
         self.put(delay, Some(life), None, message);
     }
 
     /// Schedules a message of the environment.
-    pub fn schedule(&mut self, delay: Time, message: Message) {
+    pub fn schedule(&mut self, delay: i64, message: Message) {
         self.put(delay, None, None, message);
     }
 
@@ -220,7 +219,7 @@ impl Env {
         self.put(delay, None, None, Message::Database(store));
     }
 
-    fn delay(&mut self, message: &Message) -> Time {
+    fn delay(&mut self, message: &Message) -> i64 {
         if self.faults_on && self.dice.percent(4) {
             self.fault_to(message, Fault::LateMessage);
             return self.dice.between(50, 1_500) * MS;
@@ -228,9 +227,9 @@ impl Env {
         self.dice.between(100, 3_000)
     }
 
-    fn put(&mut self, delay: Time, life: Option<u32>, wire: Option<u64>, message: Message) {
+    fn put(&mut self, delay: i64, life: Option<u32>, wire: Option<u64>, message: Message) {
         let entry = Entry {
-            at: self.now + delay.max(1),
+            at: self.now.plus_us(delay.max(1)),
             number: self.number(),
             life,
             wire,
@@ -248,23 +247,23 @@ impl Env {
                 ends: [from, to],
                 lives,
                 broken: false,
-                last: [0; 2],
+                last: [Timestamp::UNIX_EPOCH; 2],
             },
         );
         number
     }
 
     /// Sends a message on a wire, which keeps the order and loses nothing until it breaks.
-    pub fn on_wire(&mut self, wire: u64, to_end: usize, extra: Time, message: Message) {
+    pub fn on_wire(&mut self, wire: u64, to_end: usize, extra: i64, message: Message) {
         let delay = self.delay(&message) + extra;
         let now = self.now;
         let Some(open) = self.wires.get_mut(&wire).filter(|wire| !wire.broken) else {
             return;
         };
-        let at = (now + delay).max(open.last[to_end] + 1);
+        let at = now.plus_us(delay).max(open.last[to_end].plus_us(1));
         open.last[to_end] = at;
         let life = open.lives[to_end];
-        self.put(at - now, Some(life), Some(wire), message);
+        self.put(at.us_since(now), Some(life), Some(wire), message);
     }
 
     /// Breaks a wire; its ends notice at different times.
@@ -334,7 +333,7 @@ impl Env {
                     0
                 };
                 // The number is kept, so that the order of messages is kept.
-                let at = process.paused_until + late;
+                let at = process.paused_until.plus_us(late);
                 self.queue.push(Reverse(Entry { at, ..entry }));
                 continue;
             }

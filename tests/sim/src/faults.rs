@@ -1,5 +1,7 @@
 //! Faults and how they are injected.
 
+use servo_model::Timestamp;
+
 use crate::env::{Env, Message, ProcessId};
 use crate::{MS, SECOND};
 
@@ -67,8 +69,8 @@ impl Fault {
     ];
 }
 
-/// How long faults are injected.
-pub const FAULTS_UNTIL: i64 = 16 * SECOND;
+/// Faults are injected until this time.
+pub const FAULTS_UNTIL: Timestamp = Timestamp::from_unix_us(16 * SECOND);
 
 /// Schedules the timed faults of a seed.
 pub fn schedule(env: &mut Env) {
@@ -76,7 +78,7 @@ pub fn schedule(env: &mut Env) {
     for _ in 0..count {
         let (fault, at) = (
             *env.dice.pick(&Fault::TIMED),
-            env.dice.between(300 * MS, FAULTS_UNTIL - SECOND),
+            env.dice.between(300 * MS, FAULTS_UNTIL.unix_us() - SECOND),
         );
         env.schedule(at, Message::Fault(fault));
     }
@@ -105,7 +107,7 @@ pub fn pause(process_id: ProcessId, env: &mut Env) -> bool {
     } else {
         env.dice.between(20, 1_000)
     } * MS;
-    let until = env.now + lasts;
+    let until = env.now.plus_us(lasts);
     let stopped = match env.processes.get_mut(&process_id) {
         Some(process) if !process.down && process.paused_until < until => {
             process.paused_until = until;
@@ -114,7 +116,10 @@ pub fn pause(process_id: ProcessId, env: &mut Env) -> bool {
         _ => false,
     };
     if stopped {
-        env.note(format_args!("{process_id:?} is paused until {until}"));
+        env.note(format_args!(
+            "{process_id:?} is paused until {}",
+            until.unix_us()
+        ));
     }
     stopped
 }

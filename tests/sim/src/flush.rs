@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use servo_model::states::TaskState;
-use servo_model::{RunId, TaskRef};
-use servo_scheduler::core::{Changes, Event, Refusal, Run, RunHeader, Time, Verdict, due_of, fold};
+use servo_model::{Epoch, Position, RunId, ShardId, Stream, TaskRef, Timestamp};
+use servo_scheduler::core::{Changes, Event, Refusal, Run, RunHeader, Verdict, due_of, fold};
 
 use crate::SECOND;
 use crate::bugs::Bug;
@@ -16,14 +16,14 @@ use crate::rows::RowWrite;
 use crate::scheduler::{Claim, Command, CommandOutcome, FlushInFlight, Job, Scheduler, Submission};
 
 /// How long a flush is retried before its callers get an error.
-const RETRY_FOR: Time = 5 * SECOND;
+const RETRY_FOR: i64 = 5 * SECOND;
 
 #[derive(Debug, Default)]
 pub struct PendingFlush {
     changes: BTreeMap<RunId, Changes>,
     new_runs: BTreeSet<RunId>,
     events: Vec<NewEvent>,
-    marks: BTreeMap<i16, i64>,
+    marks: BTreeMap<ShardId, Position>,
     claims_only: bool,
 }
 
@@ -40,7 +40,7 @@ impl Scheduler {
         }
     }
 
-    fn begin_submissions(&mut self, submissions: Vec<Submission>, since: Time, env: &mut Env) {
+    fn begin_submissions(&mut self, submissions: Vec<Submission>, since: Timestamp, env: &mut Env) {
         let (submissions, foreign): (Vec<_>, Vec<_>) = submissions
             .into_iter()
             .partition(|submission| self.shards.contains_key(&submission.shard));
@@ -78,7 +78,7 @@ impl Scheduler {
             .iter()
             .filter_map(|submission| Some(self.shards.get(&submission.shard)?.recorded_at))
             .max();
-        let at = env.now.max(recorded.unwrap_or(0));
+        let at = env.now.max(recorded.unwrap_or(Timestamp::UNIX_EPOCH));
         let mut answers = Vec::with_capacity(submissions.len());
         for submission in &submissions {
             answers.push(
@@ -103,19 +103,19 @@ impl Scheduler {
         );
     }
 
-    fn begin_catch_up(&mut self, shard: i16, just_acquired: bool, env: &mut Env) {
+    fn begin_catch_up(&mut self, shard: ShardId, just_acquired: bool, env: &mut Env) {
         let Some(held) = self.shards.get(&shard) else {
             return;
         };
         if env.database_is_down() {
             return self.drop_shard(shard, env);
         }
-        let after = held.watermark as usize;
+        let after = held.watermark;
         let recorded_at = held.recorded_at;
-        let events: Vec<Recorded> = env.ledger.shards[shard as usize]
+        let events: Vec<Recorded> = env.ledger.shards[shard.index()]
             .events
             .iter()
-            .skip(after)
+            .skip(after.get() as usize)
             .cloned()
             .collect();
         if events.is_empty() {
@@ -126,9 +126,11 @@ impl Scheduler {
         }
         self.load_missing(events.iter().map(|event| event.event.run), env);
         let mut pending = PendingFlush::default();
-        for (position, event) in (after as i64 + 1..).zip(&events) {
+        let mut position = after;
+        for event in &events {
+            position = position.next();
             pending.marks.insert(shard, position);
-            if env.bug == Bug::EventSkipped && position % 3 == 0 {
+            if env.bug == Bug::EventSkipped && position.get() % 3 == 0 {
                 continue;
             }
             self.fold_appended(shard, position, event, &mut pending, env);
@@ -151,8 +153,8 @@ impl Scheduler {
 
     fn fold_appended(
         &mut self,
-        shard: i16,
-        position: i64,
+        shard: ShardId,
+        position: Position,
         recorded: &Recorded,
         pending: &mut PendingFlush,
         env: &mut Env,
@@ -209,9 +211,9 @@ impl Scheduler {
 
     fn fold_command(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         command: &Command,
-        at: Time,
+        at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
     ) -> CommandOutcome {
@@ -224,9 +226,9 @@ impl Scheduler {
 
     fn fold_new_run(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         planned: &PlannedRun,
-        at: Time,
+        at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
     ) -> CommandOutcome {
@@ -244,7 +246,7 @@ impl Scheduler {
                 self.fold_conflict(shard, planned, pending, env)
             };
         }
-        let mut run = Run::requested(recorded_header(&planned.header, shard, mark + 1, at));
+        let mut run = Run::requested(recorded_header(&planned.header, shard, mark.next(), at));
         let mut changes = Changes {
             run: true,
             ..Changes::default()
@@ -259,8 +261,8 @@ impl Scheduler {
             run: run_id,
             key,
             body,
-            admission_epoch: 0,
-            judged_at: 0,
+            admission_epoch: Epoch::NEVER,
+            judged_at: Timestamp::UNIX_EPOCH,
         };
         let request = event(
             Key::Requested(run_id),
@@ -268,7 +270,7 @@ impl Scheduler {
         );
         let created = event(Key::Planned(run_id), Body::Core(plan_created));
         pending.events.extend([request, created]);
-        pending.marks.insert(shard, mark + 2);
+        pending.marks.insert(shard, mark.plus(2));
         pending.claims_only = false;
         pending.new_runs.insert(run_id);
         pending.changes.insert(run_id, changes);
@@ -279,7 +281,7 @@ impl Scheduler {
     /// Records a conflicting request under the key of an existing run, once; it starts no run.
     fn fold_conflict(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         planned: &PlannedRun,
         pending: &mut PendingFlush,
         env: &mut Env,
@@ -295,10 +297,11 @@ impl Scheduler {
             run,
             key,
             body,
-            admission_epoch: 0,
-            judged_at: 0,
+            admission_epoch: Epoch::NEVER,
+            judged_at: Timestamp::UNIX_EPOCH,
         });
-        *pending.marks.entry(shard).or_default() += 1;
+        let mark = pending.marks.entry(shard).or_default();
+        *mark = mark.next();
         pending.claims_only = false;
         pending.changes.entry(run).or_default();
         CommandOutcome::Conflict
@@ -306,9 +309,9 @@ impl Scheduler {
 
     fn fold_event(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         event: &NewEvent,
-        at: Time,
+        at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
     ) -> CommandOutcome {
@@ -345,15 +348,15 @@ impl Scheduler {
         }
         pending.claims_only &= matches!(happened, Event::Claimed { .. });
         pending.events.push(event.clone());
-        pending.marks.insert(shard, mark + 1);
+        pending.marks.insert(shard, mark.next());
         CommandOutcome::Core(verdict)
     }
 
     fn fold_claim(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         claim: &Claim,
-        at: Time,
+        at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
     ) -> CommandOutcome {
@@ -396,7 +399,7 @@ impl Scheduler {
             key: Key::Dispatch(attempt_id),
             body: Body::Core(claimed),
             admission_epoch: claim.epoch,
-            judged_at: 0,
+            judged_at: Timestamp::UNIX_EPOCH,
         };
         self.fold_event(shard, &event, at, pending, env)
     }
@@ -404,7 +407,7 @@ impl Scheduler {
     /// Stores the flush with one statement.
     fn store(&mut self, mut in_flight: FlushInFlight, env: &mut Env) {
         let pending = &in_flight.pending;
-        let mark = |(shard, new): (&i16, &i64)| {
+        let mark = |(shard, new): (&ShardId, &Position)| {
             let held = self.shards.get(shard)?;
             let moved = *new > held.watermark;
             moved.then_some(Mark {
@@ -498,7 +501,7 @@ impl Scheduler {
             .iter()
             .flat_map(|submission| submission.commands.iter().map(Command::run))
             .collect();
-        let shards: BTreeSet<i16> = submissions
+        let shards: BTreeSet<ShardId> = submissions
             .iter()
             .map(|submission| submission.shard)
             .collect();
@@ -513,7 +516,7 @@ impl Scheduler {
                 });
             return one_by_one.for_each(|job| self.jobs.push_front(job));
         }
-        let hopeless = env.now - since > RETRY_FOR || error == StoreError::KeyTaken;
+        let hopeless = env.now.us_since(since) > RETRY_FOR || error == StoreError::KeyTaken;
         let mut again = None;
         if hopeless {
             submissions
@@ -582,11 +585,18 @@ impl Scheduler {
 }
 
 /// The header with the time of its event, from which the deadline counts.
-pub fn recorded_header(header: &RunHeader, shard: i16, position: i64, at: Time) -> RunHeader {
+pub fn recorded_header(
+    header: &RunHeader,
+    shard: ShardId,
+    position: Position,
+    at: Timestamp,
+) -> RunHeader {
     RunHeader {
-        number: position * 64 + i64::from(shard),
+        number: position.get() * i64::from(Stream::Execution.shard_count())
+            + i64::from(shard.get()),
         created_at: at,
-        deadline: header.deadline.map(|duration| at + duration),
+        deadline: (header.deadline)
+            .map(|deadline| at.plus_us(deadline.us_since(header.created_at))),
         ..header.clone()
     }
 }
@@ -610,7 +620,7 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
 }
 
 /// The bug: an ended task is reset and ends again.
-fn folded_again(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> bool {
+fn folded_again(run: &mut Run, event: &Event, at: Timestamp, changes: &mut Changes) -> bool {
     let (Event::Finished(finished), Some(plan)) = (event, run.plan.clone()) else {
         return false;
     };

@@ -4,17 +4,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use servo_model::{AttemptId, RunId, Stream, TaskRef};
-use servo_scheduler::core::{Event, RunHeader, Time, TimerKind};
+use servo_model::{
+    AdmissionShard, AttemptId, Epoch, Position, RunId, ShardId, Stream, TaskRef, Timestamp,
+};
+use servo_scheduler::core::{Event, RunHeader, TimerKind};
 
 use crate::SECOND;
 use crate::bugs::Bug;
 use crate::rows::{RowWrite, RunRow};
 
 /// How long an asynchronous commit may stay in memory.
-const UNFLUSHED: Time = 600_000;
+const UNFLUSHED: i64 = 600_000;
 /// How far a holder's time may differ.
-const CLOCK_OFF: Time = SECOND;
+const CLOCK_OFF: i64 = SECOND;
 
 /// A process in one of its lives.
 pub type Holder = (usize, u32);
@@ -44,45 +46,59 @@ pub enum Body {
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     pub id: u64,
-    pub shard: i16,
+    pub shard: ShardId,
     pub run: RunId,
     pub key: Key,
     pub body: Body,
     /// Of the dispatcher, for a claim.
-    pub admission_epoch: u64,
+    pub admission_epoch: Epoch,
     /// When the timer was checked; later heartbeats were not known.
-    pub judged_at: Time,
+    pub judged_at: Timestamp,
 }
 
 #[derive(Debug, Clone)]
 pub struct Recorded {
     pub event: NewEvent,
-    pub at: Time,
+    pub at: Timestamp,
     /// The lease under which the shard's holder wrote it, and when; `None` for appends of others.
-    pub under: Option<(i64, Time)>,
+    pub under: Option<(Epoch, Timestamp)>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shard {
     pub events: Vec<Recorded>,
-    pub watermark: i64,
-    pub epoch: i64,
+    pub watermark: Position,
+    pub epoch: Epoch,
     pub holder: Option<Holder>,
-    pub lease_until: Time,
-    pub recorded_at: Time,
+    pub lease_until: Timestamp,
+    pub recorded_at: Timestamp,
     /// Every epoch, and since when the shard was held under it.
-    pub grants: Vec<(i64, Time)>,
+    pub grants: Vec<(Epoch, Timestamp)>,
     /// An appender has not committed yet.
     pub locked: bool,
     pub waiting: VecDeque<Store>,
 }
 
 impl Shard {
-    pub fn head(&self) -> i64 {
-        self.events.len() as i64
+    fn new() -> Shard {
+        Shard {
+            events: Vec::new(),
+            watermark: Position::START,
+            epoch: Epoch::NEVER,
+            holder: None,
+            lease_until: Timestamp::UNIX_EPOCH,
+            recorded_at: Timestamp::UNIX_EPOCH,
+            grants: Vec::new(),
+            locked: false,
+            waiting: VecDeque::new(),
+        }
     }
 
-    pub fn is_held(&self, holder: Holder, epoch: i64, now: Time) -> bool {
+    pub fn head(&self) -> Position {
+        Position::START.plus(self.events.len() as u32)
+    }
+
+    pub fn is_held(&self, holder: Holder, epoch: Epoch, now: Timestamp) -> bool {
         self.holder == Some(holder) && self.epoch == epoch && self.lease_until > now
     }
 }
@@ -90,10 +106,10 @@ impl Shard {
 /// A shard in a flush: its lease, and how far its mark moves.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
-    pub shard: i16,
-    pub epoch: i64,
-    pub old: i64,
-    pub new: i64,
+    pub shard: ShardId,
+    pub epoch: Epoch,
+    pub old: Position,
+    pub new: Position,
 }
 
 /// A statement, which may have to wait for a row lock.
@@ -105,7 +121,7 @@ pub enum Store {
         by: Holder,
         call: u64,
         event: Box<NewEvent>,
-        commit_after: Time,
+        commit_after: i64,
     },
 }
 
@@ -117,7 +133,7 @@ pub struct Flush {
     pub marks: Vec<Mark>,
     pub events: Vec<NewEvent>,
     pub rows: Vec<RowWrite>,
-    pub at: Time,
+    pub at: Timestamp,
     /// The flush contains only claims, so it may be lost with Postgres.
     pub claims_only: bool,
 }
@@ -142,8 +158,8 @@ pub enum Appended {
 /// Reverts a commit that was not flushed to disk.
 #[derive(Debug)]
 struct Undo {
-    at: Time,
-    marks: Vec<(i16, i64, i64)>,
+    at: Timestamp,
+    marks: Vec<(ShardId, Position, Position)>,
     rows: Vec<(RunId, Option<RunRow>)>,
     keys: Vec<Key>,
 }
@@ -151,41 +167,51 @@ struct Undo {
 #[derive(Debug)]
 pub struct Ledger {
     pub shards: Vec<Shard>,
-    pub admission: Vec<AdmissionShard>,
+    pub admission: Vec<AdmissionRow>,
     keys: BTreeMap<Key, (u64, u64)>,
     pub rows: BTreeMap<RunId, RunRow>,
     unflushed: Vec<Undo>,
     pub bug: Bug,
     /// Postgres is unreachable until this time.
-    pub down_until: Time,
+    pub down_until: Timestamp,
     /// Increases with every restart.
     pub generation: u32,
     /// The times of all restarts.
-    pub starts: Vec<Time>,
+    pub starts: Vec<Timestamp>,
     pub violation: Option<String>,
     pub lost_commits: u64,
 }
 
 /// The lease on a dispatcher's shard.
-#[derive(Debug, Default, Clone)]
-pub struct AdmissionShard {
-    pub epoch: u64,
+#[derive(Debug, Clone)]
+pub struct AdmissionRow {
+    pub shard: AdmissionShard,
+    pub epoch: Epoch,
     pub holder: Option<Holder>,
-    pub lease_until: Time,
+    pub lease_until: Timestamp,
+}
+
+impl AdmissionRow {
+    fn new(shard: AdmissionShard) -> AdmissionRow {
+        AdmissionRow {
+            shard,
+            epoch: Epoch::NEVER,
+            holder: None,
+            lease_until: Timestamp::UNIX_EPOCH,
+        }
+    }
 }
 
 impl Ledger {
     pub fn new(bug: Bug) -> Ledger {
         Ledger {
-            shards: (0..Stream::Execution.shards())
-                .map(|_| Shard::default())
-                .collect(),
-            admission: vec![AdmissionShard::default(); Stream::Dispatch.shards() as usize],
+            shards: Stream::Execution.shards().map(|_| Shard::new()).collect(),
+            admission: AdmissionShard::all().map(AdmissionRow::new).collect(),
             keys: BTreeMap::new(),
             rows: BTreeMap::new(),
             unflushed: Vec::new(),
             bug,
-            down_until: 0,
+            down_until: Timestamp::UNIX_EPOCH,
             generation: 0,
             violation: None,
             lost_commits: 0,
@@ -193,14 +219,14 @@ impl Ledger {
         }
     }
 
-    pub fn shard(&mut self, shard: i16) -> &mut Shard {
-        &mut self.shards[shard as usize]
+    pub fn shard(&mut self, shard: ShardId) -> &mut Shard {
+        &mut self.shards[shard.index()]
     }
 
     /// The rules of `ledger.fold`: applies the whole statement, or returns an error and applies
     /// nothing.
-    pub fn fold(&mut self, flush: &Flush, now: Time) -> Result<(), StoreError> {
-        if (now - flush.at).abs() > CLOCK_OFF {
+    pub fn fold(&mut self, flush: &Flush, now: Timestamp) -> Result<(), StoreError> {
+        if now.us_since(flush.at).abs() > CLOCK_OFF {
             return Err(StoreError::ClockOff);
         }
         for mark in &flush.marks {
@@ -208,7 +234,7 @@ impl Ledger {
                 .events
                 .iter()
                 .filter(|event| event.shard == mark.shard)
-                .count() as i64;
+                .count() as u32;
             self.fence(flush.by, mark, appended, now)?;
         }
         if flush
@@ -254,14 +280,20 @@ impl Ledger {
         Ok(())
     }
 
-    fn fence(&self, by: Holder, mark: &Mark, appended: i64, now: Time) -> Result<(), StoreError> {
+    fn fence(
+        &self,
+        by: Holder,
+        mark: &Mark,
+        appended: u32,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let bug = self.bug;
-        let shard = &self.shards[mark.shard as usize];
+        let shard = &self.shards[mark.shard.index()];
         let held = shard.is_held(by, mark.epoch, now);
         let in_step = shard.watermark == mark.old;
         let fits = match appended {
             0 => (mark.old..=shard.head()).contains(&mark.new),
-            _ => shard.head() == mark.new - appended,
+            _ => shard.head().plus(appended) == mark.new,
         };
         if !(held || matches!(bug, Bug::FenceOff | Bug::StaleLeaseAccepted))
             || !(in_step || bug == Bug::FenceOff)
@@ -274,12 +306,12 @@ impl Ledger {
         Ok(())
     }
 
-    fn mark_before(&self, shard: i16) -> (i16, i64, i64) {
-        let before = &self.shards[shard as usize];
+    fn mark_before(&self, shard: ShardId) -> (ShardId, Position, Position) {
+        let before = &self.shards[shard.index()];
         (shard, before.head(), before.watermark)
     }
 
-    fn insert(&mut self, event: &NewEvent, at: Time, under: Option<(i64, Time)>) {
+    fn insert(&mut self, event: &NewEvent, at: Timestamp, under: Option<(Epoch, Timestamp)>) {
         self.keys
             .insert(event.key, (event.id, hash_body(&event.body)));
         let shard = self.shard(event.shard);
@@ -293,7 +325,7 @@ impl Ledger {
     }
 
     /// Appends an event of another service at the head, with the database's time.
-    pub fn append(&mut self, event: &NewEvent, now: Time) -> Appended {
+    pub fn append(&mut self, event: &NewEvent, now: Timestamp) -> Appended {
         let body = hash_body(&event.body);
         match self.keys.get(&event.key) {
             Some((_, same)) if *same == body => Appended::Duplicate,
@@ -317,13 +349,13 @@ impl Ledger {
 
     /// Crashes Postgres: drops locks, waiting statements and up to `lost` of the last asynchronous
     /// commits.
-    pub fn crash(&mut self, now: Time, lost: usize, back_at: Time) -> Vec<Store> {
+    pub fn crash(&mut self, now: Timestamp, lost: usize, back_at: Timestamp) -> Vec<Store> {
         let mut undone = 0;
         while undone < lost
             && self
                 .unflushed
                 .last()
-                .is_some_and(|undo| undo.at + UNFLUSHED > now)
+                .is_some_and(|undo| undo.at.plus_us(UNFLUSHED) > now)
         {
             let Some(undo) = self.unflushed.pop() else {
                 break;
@@ -348,7 +380,7 @@ impl Ledger {
     fn undo(&mut self, undo: Undo) {
         for (shard, head, watermark) in undo.marks {
             let shard = self.shard(shard);
-            shard.events.truncate(head as usize);
+            shard.events.truncate(head.get() as usize);
             shard.watermark = watermark;
         }
         for (run, row) in undo.rows {

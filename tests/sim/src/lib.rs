@@ -34,13 +34,12 @@ pub use bugs::Bug;
 pub use stats::Stats;
 pub use world::{Outcome, run_seed};
 
-use servo_scheduler::core::Time;
-
-pub const MS: Time = 1_000;
-pub const SECOND: Time = 1_000 * MS;
+/// Durations are in microseconds.
+pub const MS: i64 = 1_000;
+pub const SECOND: i64 = 1_000 * MS;
 
 /// How long a lease lasts, and how often it is renewed.
-pub const LEASE_TTL: Time = 3 * SECOND;
-pub const ROUND: Time = SECOND;
+pub const LEASE_TTL: i64 = 3 * SECOND;
+pub const ROUND: i64 = SECOND;
 /// The heartbeat interval of a worker.
-pub const BEAT: Time = 700 * MS;
+pub const BEAT: i64 = 700 * MS;

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
-use servo_model::{AttemptId, TaskRef, TenantId};
+use servo_model::{AttemptId, TaskRef, TenantId, Timestamp};
 use servo_scheduler::core::{
-    Changes, Event, Finished, Outcome, Plan, Run, Time, TimerKind, Verdict, fold,
+    Changes, Event, Finished, Outcome, Plan, Run, TimerKind, Verdict, fold,
 };
 
 use crate::dice::Dice;
@@ -84,7 +84,7 @@ pub fn permute(seed: u64, orders: u64) -> Result<Permuted, String> {
     Ok(done)
 }
 
-fn refold(planned: &PlannedRun, events: &[(Event, Time)]) -> Run {
+fn refold(planned: &PlannedRun, events: &[(Event, Timestamp)]) -> Run {
     let mut run = Run::requested(planned.header.clone());
     for (event, at) in events {
         fold(&mut run, event, *at, &mut Changes::default());
@@ -93,10 +93,10 @@ fn refold(planned: &PlannedRun, events: &[(Event, Time)]) -> Run {
 }
 
 /// Plays a random run to its end and returns every folded event; each has a different time.
-fn play(planned: &PlannedRun, dice: &mut Dice) -> Vec<(Event, Time)> {
+fn play(planned: &PlannedRun, dice: &mut Dice) -> Vec<(Event, Timestamp)> {
     let mut run = Run::requested(planned.header.clone());
     let mut events = Vec::new();
-    let mut now = 1;
+    let mut now = Timestamp::from_unix_us(1);
     let mut next = Some(Event::PlanCreated {
         plan: planned.plan.clone(),
     });
@@ -104,8 +104,8 @@ fn play(planned: &PlannedRun, dice: &mut Dice) -> Vec<(Event, Time)> {
         if fold(&mut run, &event, now, &mut Changes::default()) == Verdict::Folded {
             events.push((event, now));
         }
-        now += 1;
-        next = (!run.state.is_terminal() && now < EVENTS_MAX as Time)
+        now = now.plus_us(1);
+        next = (!run.state.is_terminal() && now.unix_us() < EVENTS_MAX as i64)
             .then(|| any_event(planned, &run, dice));
     }
     events
@@ -272,8 +272,8 @@ fn leads(plan: &Plan, up: u32, down: u32) -> bool {
 }
 
 /// A random order in which conflicting events keep their order.
-fn reorder(events: &[(Event, Time)], plan: &Plan, dice: &mut Dice) -> Vec<(Event, Time)> {
-    let mut left: Vec<&(Event, Time)> = events.iter().collect();
+fn reorder(events: &[(Event, Timestamp)], plan: &Plan, dice: &mut Dice) -> Vec<(Event, Timestamp)> {
+    let mut left: Vec<&(Event, Timestamp)> = events.iter().collect();
     let mut order = Vec::with_capacity(events.len());
     while !left.is_empty() {
         let from = dice.below(left.len() as u64) as usize;
@@ -288,7 +288,7 @@ fn reorder(events: &[(Event, Time)], plan: &Plan, dice: &mut Dice) -> Vec<(Event
 }
 
 /// Inserts copies of some events after the originals.
-fn repeat_some(events: &mut Vec<(Event, Time)>, dice: &mut Dice) -> u64 {
+fn repeat_some(events: &mut Vec<(Event, Timestamp)>, dice: &mut Dice) -> u64 {
     let copies = dice.below(events.len() as u64 / 2 + 1);
     for _ in 0..copies {
         let first = dice.below(events.len() as u64);
@@ -474,13 +474,14 @@ fn pair(
         planned.attempt_id(TaskRef::planned(0), 1),
     );
     let mut run = Run::requested(planned.header.clone());
-    for (at, event) in (1..).zip(&stage.events(planned, task, attempt)) {
+    for (us, event) in (1..).zip(&stage.events(planned, task, attempt)) {
+        let at = Timestamp::from_unix_us(us);
         fold(&mut run, event, at, &mut Changes::default());
     }
     let counts = fold(
         &mut run,
         &first.event(planned, task, attempt),
-        10,
+        Timestamp::from_unix_us(10),
         &mut Changes::default(),
     ) == Verdict::Folded;
     if counts != stage.allows(first) {
@@ -496,7 +497,7 @@ fn pair(
     fold(
         &mut run,
         &second.event(planned, task, attempt),
-        11,
+        Timestamp::from_unix_us(11),
         &mut Changes::default(),
     );
     let task_row = run.task_row(task).ok_or("the task is gone")?;

@@ -7,8 +7,9 @@ use servo_dispatcher::core::{AdmissionPlan, AdmissionTask, Demand, PlanRef, Reso
 use servo_model::retry::{Backoff, RetryPolicy};
 use servo_model::{
     AssetKey, AttemptId, Digest, DispatchId, Operation, RunId, TaskKey, TaskRef, TenantId,
+    Timestamp,
 };
-use servo_scheduler::core::{AssetSettings, Plan, PlannedTask, RunHeader, Time};
+use servo_scheduler::core::{AssetSettings, Plan, PlannedTask, RunHeader};
 
 use crate::dice::Dice;
 use crate::{MS, SECOND};
@@ -100,8 +101,8 @@ fn header(run_id: RunId, tenant: &TenantId, dice: &mut Dice) -> RunHeader {
         tenant: tenant.clone(),
         workspace: "prod".parse().expect("a name"),
         fingerprint: [1; 32],
-        created_at: 0,
-        deadline: Some(duration),
+        created_at: Timestamp::UNIX_EPOCH,
+        deadline: Some(Timestamp::UNIX_EPOCH.plus_us(duration)),
         priority: dice.between(0, 2) as i32,
         backfill: dice.percent(20),
         trigger: servo_scheduler::core::TriggerType::Manual,
@@ -174,7 +175,7 @@ fn settings(asset: u32, dice: &mut Dice) -> AssetSettings {
         never_types: Vec::new(),
         execution_us: dice.between(2_000, 8_000) * MS,
         dispatch_ack_us: dice.between(1_000, 3_000) * MS,
-        heartbeat_us: 2_000 * MS as Time,
+        heartbeat_us: 2_000 * MS,
         pool: if dice.percent(40) {
             POOL.into()
         } else {

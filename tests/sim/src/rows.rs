@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use servo_model::states::{RunState, TransitionReason};
-use servo_model::{RunId, TaskRef};
-use servo_scheduler::core::{Changes, Plan, Run, RunHeader, StoppedBy, TaskRow, Time};
+use servo_model::{RunId, TaskRef, Timestamp};
+use servo_scheduler::core::{Changes, Plan, Run, RunHeader, StoppedBy, TaskRow};
 
 type Items = (u32, Arc<[u8]>);
 
@@ -17,9 +17,9 @@ pub struct RunColumns {
     pub reason: TransitionReason,
     pub stopped_by: Option<StoppedBy>,
     pub version: u64,
-    pub changed_at: Time,
-    pub started_at: Option<Time>,
-    pub ended_at: Option<Time>,
+    pub changed_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
     pub error: Option<(u32, String)>,
     pub plan: Option<Arc<Plan>>,
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use servo_dispatcher::core::SourceId;
-use servo_model::{RunId, TaskRef, WorkerId};
-use servo_scheduler::core::{Run, Time, Verdict};
+use servo_model::{Epoch, Position, RunId, ShardId, Stream, TaskRef, Timestamp, WorkerId};
+use servo_scheduler::core::{Run, Verdict};
 
 use crate::bugs::Bug;
 use crate::callback::ToCallback;
@@ -27,7 +27,7 @@ pub enum ToScheduler {
     Close(SourceId),
     Claims(SourceId, u64, Vec<Claim>),
     /// Another service may have appended to this shard.
-    CatchUp(i16),
+    CatchUp(ShardId),
     /// The database answered a flush.
     Stored(u64, Result<(), StoreError>),
     RenewLeases,
@@ -41,14 +41,14 @@ pub struct Claim {
     pub task: TaskRef,
     pub attempt: u32,
     pub source: SourceId,
-    pub epoch: u64,
+    pub epoch: Epoch,
     pub worker: WorkerId,
 }
 
 /// The commands of one caller for one shard.
 #[derive(Debug, Clone)]
 pub struct Submission {
-    pub shard: i16,
+    pub shard: ShardId,
     pub commands: Vec<Command>,
     pub reply: Reply,
 }
@@ -105,9 +105,9 @@ pub enum CommandOutcome {
 
 #[derive(Debug)]
 pub struct Held {
-    pub epoch: i64,
-    pub watermark: i64,
-    pub recorded_at: Time,
+    pub epoch: Epoch,
+    pub watermark: Position,
+    pub recorded_at: Timestamp,
     pub runs: BTreeMap<RunId, Run>,
 }
 
@@ -116,10 +116,10 @@ pub struct Held {
 pub enum Job {
     Submissions {
         submissions: Vec<Submission>,
-        since: Time,
+        since: Timestamp,
     },
     /// Folds the events that others appended; sends snapshots of a shard that was just acquired.
-    CatchUp { shard: i16, just_acquired: bool },
+    CatchUp { shard: ShardId, just_acquired: bool },
 }
 
 /// A flush that waits for the database.
@@ -129,19 +129,19 @@ pub struct FlushInFlight {
     pub job: Job,
     pub pending: PendingFlush,
     pub answers: Vec<Vec<CommandOutcome>>,
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 pub struct Scheduler {
     pub me: usize,
-    pub shards: BTreeMap<i16, Held>,
+    pub shards: BTreeMap<ShardId, Held>,
     pub timers: Timers,
     pub streams: DispatcherStreams,
     pub jobs: VecDeque<Job>,
     pub in_flight: Option<FlushInFlight>,
     inbox: VecDeque<ToScheduler>,
     /// The leases that the keeper believes to hold, and until when.
-    leases: BTreeMap<i16, (i64, Time)>,
+    leases: BTreeMap<ShardId, (Epoch, Timestamp)>,
     generation: u32,
     /// Batches of claims in progress: how many shards have not answered, and the refused claims.
     judging: BTreeMap<(SourceId, u64), (usize, BTreeSet<u32>)>,
@@ -235,13 +235,13 @@ impl Scheduler {
         }
     }
 
-    pub fn send_snapshots(&mut self, shard: i16, env: &mut Env) {
+    pub fn send_snapshots(&mut self, shard: ShardId, env: &mut Env) {
         for source in self.streams.sources() {
             self.snapshot(source, shard, env);
         }
     }
 
-    fn snapshot(&mut self, source: SourceId, shard: i16, env: &mut Env) {
+    fn snapshot(&mut self, source: SourceId, shard: ShardId, env: &mut Env) {
         let Some(held) = self.shards.get(&shard) else {
             return;
         };
@@ -263,7 +263,7 @@ impl Scheduler {
 
     /// Submits each claim to the shard of its run; the answer waits for all of them.
     fn split(&mut self, source: SourceId, number: u64, claims: Vec<Claim>) {
-        let mut by_shard: BTreeMap<i16, (Vec<u32>, Vec<Command>)> = BTreeMap::new();
+        let mut by_shard: BTreeMap<ShardId, (Vec<u32>, Vec<Command>)> = BTreeMap::new();
         for (index, claim) in (0u32..).zip(claims) {
             let (indexes, commands) = by_shard.entry(claim.run.shard()).or_default();
             indexes.push(index);
@@ -379,10 +379,10 @@ impl Scheduler {
             let row = env.ledger.shard(shard);
             if row.is_held(me, epoch, now) {
                 row.holder = None;
-                row.lease_until = 0;
+                row.lease_until = Timestamp::UNIX_EPOCH;
             }
         }
-        for shard in 0..env.ledger.shards.len() as i16 {
+        for shard in Stream::Execution.shards() {
             let row = env.ledger.shard(shard);
             if self.leases.len() >= share
                 || self.leases.contains_key(&shard)
@@ -391,12 +391,12 @@ impl Scheduler {
             {
                 continue;
             }
-            row.epoch += 1;
+            row.epoch = row.epoch.next();
             row.holder = Some(me);
-            row.lease_until = now + LEASE_TTL;
+            row.lease_until = now.plus_us(LEASE_TTL);
             let epoch = row.epoch;
             row.grants.push((epoch, now));
-            self.leases.insert(shard, (epoch, now + LEASE_TTL));
+            self.leases.insert(shard, (epoch, now.plus_us(LEASE_TTL)));
             self.load(shard, epoch, env);
         }
         env.ledger.flushed();
@@ -427,8 +427,8 @@ impl Scheduler {
         for (shard, (epoch, expires)) in std::mem::take(&mut self.leases) {
             let row = env.ledger.shard(shard);
             if row.is_held(me, epoch, now) && !row.locked {
-                row.lease_until = now + LEASE_TTL;
-                self.leases.insert(shard, (epoch, now + LEASE_TTL));
+                row.lease_until = now.plus_us(LEASE_TTL);
+                self.leases.insert(shard, (epoch, now.plus_us(LEASE_TTL)));
             } else if row.is_held(me, epoch, now) && expires > now {
                 // Not renewed now because the row is locked.
                 self.leases.insert(shard, (epoch, expires));
@@ -441,9 +441,9 @@ impl Scheduler {
     }
 
     /// Loads a shard: its open runs, then the events that were appended while it had no holder.
-    pub fn load(&mut self, shard: i16, epoch: i64, env: &mut Env) {
+    pub fn load(&mut self, shard: ShardId, epoch: Epoch, env: &mut Env) {
         let (me, now) = (env.holder(self.process_id()), env.now);
-        let row = &env.ledger.shards[shard as usize];
+        let row = &env.ledger.shards[shard.index()];
         if env.database_is_down() || !row.is_held(me, epoch, now) {
             return;
         }
@@ -457,9 +457,9 @@ impl Scheduler {
             .filter(|row| row.run.ended_at.is_none())
             .map(|row| row.restore())
             .collect();
-        (0i16..)
-            .zip(&env.ledger.admission)
-            .for_each(|(shard, row)| self.streams.note_epoch(shard, row.epoch));
+        for row in &env.ledger.admission {
+            self.streams.note_epoch(row.shard, row.epoch);
+        }
         self.shards.insert(
             shard,
             Held {
@@ -485,13 +485,13 @@ impl Scheduler {
         }
     }
 
-    pub fn drop_shard(&mut self, shard: i16, env: &mut Env) {
+    pub fn drop_shard(&mut self, shard: ShardId, env: &mut Env) {
         if self.shards.remove(&shard).is_some() {
             self.streams.send_gone(shard, env);
         }
     }
 
-    pub fn reload_shard(&mut self, shard: i16, env: &mut Env) {
+    pub fn reload_shard(&mut self, shard: ShardId, env: &mut Env) {
         if let Some(held) = self.shards.remove(&shard) {
             self.streams.send_gone(shard, env);
             self.load(shard, held.epoch, env);
@@ -508,7 +508,7 @@ impl Scheduler {
 }
 
 /// The holder of a shard according to its lease.
-pub fn holder_of(shard: i16, env: &mut Env) -> Option<usize> {
+pub fn holder_of(shard: ShardId, env: &mut Env) -> Option<usize> {
     let now = env.now;
     let row = env.ledger.shard(shard);
     row.holder
@@ -517,7 +517,7 @@ pub fn holder_of(shard: i16, env: &mut Env) -> Option<usize> {
 }
 
 /// Notifies the holder of a shard; the notification may be lost.
-pub fn notify_holder(shard: i16, env: &mut Env) {
+pub fn notify_holder(shard: ShardId, env: &mut Env) {
     let Some(holder) = holder_of(shard, env) else {
         return;
     };

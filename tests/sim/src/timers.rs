@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use servo_model::{RunId, TaskRef};
-use servo_scheduler::core::{Event, Run, Time, TimerKind, due_of};
+use servo_model::{Epoch, RunId, TaskRef, Timestamp};
+use servo_scheduler::core::{Event, Run, TimerKind, due_of};
 
 use crate::MS;
 use crate::bugs::Bug;
@@ -14,23 +14,23 @@ use crate::scheduler::{Command, Job, Reply, Scheduler, Submission, ToScheduler};
 /// An entry may be out of date when it becomes due: it only says when to check.
 #[derive(Debug, Default)]
 pub struct Timers {
-    due: BTreeSet<(Time, RunId, Option<TaskRef>)>,
+    due: BTreeSet<(Timestamp, RunId, Option<TaskRef>)>,
     /// When the lane wakes up next.
-    wake_at: Option<Time>,
+    wake_at: Option<Timestamp>,
     /// How much too early entries become due; 0 without a bug.
-    ahead: Time,
+    ahead: i64,
 }
 
 impl Timers {
-    pub fn ahead_by(ahead: Time) -> Timers {
+    pub fn ahead_by(ahead: i64) -> Timers {
         Timers {
             ahead,
             ..Timers::default()
         }
     }
 
-    pub fn arm(&mut self, at: Time, run: RunId, task_ref: Option<TaskRef>) {
-        self.due.insert((at - self.ahead, run, task_ref));
+    pub fn arm(&mut self, at: Timestamp, run: RunId, task_ref: Option<TaskRef>) {
+        self.due.insert((at.plus_us(-self.ahead), run, task_ref));
     }
 
     /// Arms all timers of a run that was just loaded.
@@ -55,14 +55,14 @@ impl Timers {
         let Some((next, ..)) = self.due.first() else {
             return;
         };
-        let at = (*next).max(env.now + MS);
+        let at = (*next).max(env.now.plus_us(MS));
         if self
             .wake_at
             .is_none_or(|arm_wake_up| arm_wake_up <= env.now || at < arm_wake_up)
         {
             self.wake_at = Some(at);
             env.later(
-                at - env.now,
+                at.us_since(env.now),
                 process_id,
                 Message::Scheduler(me, ToScheduler::Wake),
             );
@@ -129,11 +129,11 @@ impl Scheduler {
                 Bug::EarlyTimer,
                 TimerKind::DispatchAck | TimerKind::Heartbeat | TimerKind::Execution,
             )
-            | (Bug::RetryWithoutDelay, TimerKind::Retry) => at - self.timers.ahead,
+            | (Bug::RetryWithoutDelay, TimerKind::Retry) => at.plus_us(-self.timers.ahead),
             _ => at,
         };
         if due_now > env.now {
-            let again = due_now + self.timers.ahead;
+            let again = due_now.plus_us(self.timers.ahead);
             self.timers.arm(again, run_id, task_ref);
             return None;
         }
@@ -142,13 +142,13 @@ impl Scheduler {
             id: env.number(),
             shard,
             run: run_id,
-            key: Key::Timer(run_id, task_ref, kind, attempt, at / 1_000_000),
+            key: Key::Timer(run_id, task_ref, kind, attempt, at.unix_seconds()),
             body: Body::Core(Event::Timer {
                 kind,
                 task: task_ref,
                 attempt_id: attempt,
             }),
-            admission_epoch: 0,
+            admission_epoch: Epoch::NEVER,
             judged_at: env.now,
         };
         Some(Submission {

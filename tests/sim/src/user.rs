@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use servo_model::RunId;
 use servo_model::states::RunState;
+use servo_model::{Epoch, RunId, Timestamp};
 use servo_scheduler::core::{Event, Refusal, Verdict};
 
 use crate::env::{Env, Message};
@@ -216,8 +216,8 @@ fn of_run(planned: &PlannedRun, key: Key, body: Body, env: &mut Env) -> NewEvent
         run,
         key,
         body,
-        admission_epoch: 0,
-        judged_at: 0,
+        admission_epoch: Epoch::NEVER,
+        judged_at: Timestamp::UNIX_EPOCH,
     }
 }
 
@@ -251,7 +251,7 @@ fn control(run: RunId, action: RunAction, env: &mut Env) -> Option<NewEvent> {
                 beats
                     .get(id)
                     .and_then(|beats| beats.last())
-                    .is_some_and(|beat| beat + SECOND > now)
+                    .is_some_and(|beat| beat.plus_us(SECOND) > now)
             };
             let silent = row
                 .task_rows
@@ -274,7 +274,7 @@ fn control(run: RunId, action: RunAction, env: &mut Env) -> Option<NewEvent> {
         run,
         key,
         body: Body::Core(body),
-        admission_epoch: 0,
-        judged_at: 0,
+        admission_epoch: Epoch::NEVER,
+        judged_at: Timestamp::UNIX_EPOCH,
     })
 }

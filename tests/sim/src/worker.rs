@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use servo_dispatcher::core::{Resources, Worker as Registered};
 use servo_model::retry::ErrorCategory;
-use servo_model::{AttemptId, RunId, TaskRef, TenantId, WorkerId};
-use servo_scheduler::core::{Event, Finished, Outcome, Output, Time};
+use servo_model::{AttemptId, Epoch, RunId, TaskRef, TenantScope, Timestamp, WorkerId};
+use servo_scheduler::core::{Event, Finished, Outcome, Output};
 
 use crate::callback::{Acceptance, Beat, BeatReply, Caller, Report, ToCallback};
 use crate::dispatcher::{Connect, ToDispatcher};
@@ -17,7 +17,7 @@ use crate::ledger::{Body, Key, NewEvent};
 use crate::{BEAT, MS};
 
 /// After this long without an answer a report is sent again, elsewhere.
-const RESEND_AFTER: Time = 900 * MS;
+const RESEND_AFTER: i64 = 900 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToWorker {
@@ -44,7 +44,7 @@ pub struct Envelope {
 /// The planned course of an attempt.
 #[derive(Debug, Clone)]
 struct AttemptScript {
-    lasts: Time,
+    lasts: i64,
     outcome: Outcome,
     silent: bool,
     twice: bool,
@@ -63,7 +63,7 @@ struct Attempt {
 pub struct Worker {
     me: usize,
     pub id: WorkerId,
-    tenant: Option<TenantId>,
+    tenant: TenantScope,
     slots: u32,
     session: u64,
     wire: Option<u64>,
@@ -75,7 +75,7 @@ pub struct Worker {
 }
 
 impl Worker {
-    pub fn new(me: usize, tenant: Option<TenantId>, slots: u32, session: u64) -> Worker {
+    pub fn new(me: usize, tenant: TenantScope, slots: u32, session: u64) -> Worker {
         let id = WorkerId::from_bytes([me as u8 + 1; 16]);
         Worker {
             me,
@@ -99,7 +99,7 @@ impl Worker {
         ProcessId::Worker(self.me)
     }
 
-    fn to_self(&self, delay: Time, message: ToWorker, env: &mut Env) {
+    fn to_self(&self, delay: i64, message: ToWorker, env: &mut Env) {
         env.later(delay, self.process_id(), Message::Worker(self.me, message));
     }
 
@@ -132,11 +132,11 @@ impl Worker {
         if self.wire.is_some() {
             return;
         }
-        let shard = self
-            .tenant
-            .as_ref()
-            .map_or_else(|| env.dice.between(0, 15) as i16, TenantId::admission_shard);
-        let row = env.ledger.admission[shard as usize].clone();
+        let shard = match self.tenant.tenant() {
+            Some(tenant) => tenant.admission_shard().index(),
+            None => env.dice.between(0, 15) as usize,
+        };
+        let row = env.ledger.admission[shard].clone();
         let holder = row
             .holder
             .filter(|_| row.lease_until > env.now && !env.database_is_down());
@@ -433,8 +433,8 @@ fn event(envelope: &Envelope, key: Key, body: Event, env: &mut Env) -> NewEvent 
         run,
         key,
         body: Body::Core(body),
-        admission_epoch: 0,
-        judged_at: 0,
+        admission_epoch: Epoch::NEVER,
+        judged_at: Timestamp::UNIX_EPOCH,
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use servo_dispatcher::core::Limits;
-use servo_model::TenantId;
 use servo_model::states::Machine;
+use servo_model::{ShardId, TenantId, TenantScope, Timestamp};
 
 use crate::bugs::Bug;
 use crate::callback::{Callback, ToCallback};
@@ -21,7 +21,7 @@ use crate::worker::{ToWorker, Worker};
 use crate::{MS, SECOND};
 
 /// All runs must have ended by this time.
-const ENDED_BY: i64 = FAULTS_UNTIL + 150 * SECOND;
+const ENDED_BY: Timestamp = FAULTS_UNTIL.plus_us(150 * SECOND);
 /// How long late messages are handled after the end of all runs.
 const SETTLE: i64 = 4 * SECOND;
 const WORKERS: usize = 5;
@@ -62,7 +62,10 @@ impl World {
             .map(|name| name.parse().expect("a name"))
             .into();
         let limits = dispatcher::limits(&tenants);
-        let of = |index: usize| tenants.get(index / 2).cloned();
+        let of = |index: usize| {
+            let tenant = tenants.get(index / 2);
+            tenant.map_or(TenantScope::All, TenantScope::from)
+        };
         World {
             env: Env::new(seed, bug, record_trace),
             schedulers: (0..2).map(|me| Scheduler::new(me, bug)).collect(),
@@ -95,7 +98,8 @@ impl World {
                 process_id,
                 Process {
                     life: 1,
-                    ..Process::default()
+                    down: false,
+                    paused_until: Timestamp::UNIX_EPOCH,
                 },
             );
             self.start(process_id);
@@ -170,7 +174,7 @@ impl World {
             if quiet && ended_at.is_none() && self.all_ended() {
                 ended_at = Some(self.env.now);
             }
-            if ended_at.is_some_and(|at| self.env.now > at + SETTLE) {
+            if ended_at.is_some_and(|at| self.env.now > at.plus_us(SETTLE)) {
                 return;
             }
             if self.env.now > ENDED_BY {
@@ -239,7 +243,7 @@ impl World {
             return false;
         };
         process.down = true;
-        process.paused_until = 0;
+        process.paused_until = Timestamp::UNIX_EPOCH;
         process.life += 1;
         env.note(format_args!("{process_id:?} is killed"));
         env.break_wires_of(process_id);
@@ -344,13 +348,13 @@ fn database(store: Store, env: &mut Env) {
     if env.database_is_down() {
         return broken(store, env);
     }
-    let wanted: Vec<i16> = match &store {
+    let wanted: Vec<ShardId> = match &store {
         Store::Fold(flush) => flush.marks.iter().map(|mark| mark.shard).collect(),
         Store::Append { event, .. } => vec![event.shard],
     };
     if let Some(shard) = wanted
         .into_iter()
-        .find(|shard| env.ledger.shards[*shard as usize].locked)
+        .find(|shard| env.ledger.shards[shard.index()].locked)
     {
         return env.ledger.shard(shard).waiting.push_back(store);
     }
@@ -402,7 +406,7 @@ fn database(store: Store, env: &mut Env) {
     }
 }
 
-fn commit(shard: i16, generation: u32, store: Store, env: &mut Env) {
+fn commit(shard: ShardId, generation: u32, store: Store, env: &mut Env) {
     if generation != env.ledger.generation {
         return broken(store, env);
     }
@@ -460,7 +464,7 @@ fn crash(env: &mut Env) -> bool {
     }
     let (lost, away) = (env.dice.below(8) as usize, env.dice.between(50, 800) * MS);
     env.note(format_args!("postgres crashes"));
-    let back_at = env.now + away;
+    let back_at = env.now.plus_us(away);
     let waiting = env.ledger.crash(env.now, lost, back_at);
     waiting.into_iter().for_each(|store| broken(store, env));
     true

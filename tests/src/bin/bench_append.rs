@@ -18,7 +18,7 @@ use futures::future::try_join_all;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 use servo_local::Postgres;
-use servo_model::{EventType, Service, Stream};
+use servo_model::{EventType, Service, ShardId, Stream};
 use servo_store::migrate::migrate;
 use servo_store::{DatabaseConfig, Ledger, LedgerCounts, NewEvent, Outcome, Store};
 use ulid::Ulid;
@@ -41,13 +41,11 @@ async fn main() -> Result<()> {
     store.check().await?;
     eprintln!("shards  callers   events/s  events/commit   p50 ms   p99 ms");
     let mut figures = Map::new();
-    for (label, shards) in [
-        ("append", Stream::Execution.shards()),
-        ("append_one_shard", 1),
-    ] {
+    let all: Vec<ShardId> = Stream::Execution.shards().collect();
+    for (label, shards) in [("append", &all[..]), ("append_one_shard", &all[..1])] {
         for callers in CALLERS {
             let measured = measure(store.ledger(), callers, shards).await?;
-            measured.print(shards, callers);
+            measured.print(shards.len(), callers);
             measured.add_to(&mut figures, label, callers);
         }
     }
@@ -61,7 +59,7 @@ struct Measured {
     latency_us: Histogram<u64>,
 }
 
-async fn measure(ledger: &Ledger, callers: usize, shards: i16) -> Result<Measured> {
+async fn measure(ledger: &Ledger, callers: usize, shards: &[ShardId]) -> Result<Measured> {
     let (measuring, stop) = (
         Arc::new(AtomicBool::new(false)),
         Arc::new(AtomicBool::new(false)),
@@ -70,7 +68,7 @@ async fn measure(ledger: &Ledger, callers: usize, shards: i16) -> Result<Measure
         let call = call_until(
             ledger.clone(),
             caller,
-            shards,
+            shards.to_vec(),
             measuring.clone(),
             stop.clone(),
         );
@@ -107,16 +105,16 @@ async fn measure(ledger: &Ledger, callers: usize, shards: i16) -> Result<Measure
 async fn call_until(
     ledger: Ledger,
     caller: usize,
-    shards: i16,
+    shards: Vec<ShardId>,
     measuring: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
 ) -> Result<Histogram<u64>> {
     let mut latency_us = Histogram::new_with_max(LATENCY_MAX_US, 3)?;
-    let mut shard = i16::try_from(caller)? % shards;
+    let mut index = caller % shards.len();
     while !stop.load(Ordering::Relaxed) {
         // Visits all shards, in another order than the neighbouring callers.
-        shard = (shard + 7) % shards;
-        let event = event(shard);
+        index = (index + 7) % shards.len();
+        let event = event(shards[index]);
         let begun = Instant::now();
         let appended = ledger.append(vec![event]).await.context("append")?;
         if measuring.load(Ordering::Relaxed) {
@@ -131,14 +129,14 @@ async fn call_until(
     Ok(latency_us)
 }
 
-fn event(shard: i16) -> NewEvent {
+fn event(shard: ShardId) -> NewEvent {
     let id = Ulid::generate();
     NewEvent {
         event_id: Uuid::from_u128(id.into()),
         kind: EventType::TaskFinished,
         version: 1,
         shard,
-        tenant: "bench".to_owned(),
+        tenant: "bench".parse().expect("a tenant name"),
         workspace: "main".to_owned(),
         idempotency_key: format!("finished:{id}"),
         correlation_id: Some(Uuid::from_u128(id.into())),
@@ -152,7 +150,7 @@ impl Measured {
         self.latency_us.value_at_quantile(quantile) as f64 / 1_000.0
     }
 
-    fn print(&self, shards: i16, callers: usize) {
+    fn print(&self, shards: usize, callers: usize) {
         let Measured {
             events_per_s,
             events_per_commit,

@@ -60,7 +60,7 @@ pub(crate) async fn wait_for_shards(mesh: &LocalMesh, instance: Instance, all: b
     let Some(stream) = stream_of(instance.service) else {
         return;
     };
-    let shards = i64::from(stream.shards());
+    let shards = i64::from(stream.shard_count());
     let wanted = if all { shards } else { shards / 2 };
     let what = format!("{instance} to hold {wanted} shards");
     until_true(&what, async || {

@@ -3,7 +3,7 @@
 #![cfg(test)]
 #![allow(
     clippy::disallowed_methods,
-    reason = "tests start tasks without supervision"
+    reason = "tests start tasks without supervision and read the clock"
 )]
 
 mod actors;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use servo_client::api::{self, RunState, TaskState, WaitReason};
 use servo_local::LocalMesh;
 use servo_local::wait::{until, until_true};
-use servo_model::{RunId, Service, Stream};
+use servo_model::{RunId, Service, ShardId, Stream};
 use servo_tests::manifest::{asset, manifest};
 use servo_tests::user::{User, WORKSPACE};
 use sqlx::{Connection, PgConnection};
@@ -235,7 +235,7 @@ async fn run_on_the_second(mesh: &LocalMesh, user: &User) -> api::Run {
     .await
 }
 
-async fn holder(mesh: &LocalMesh, shard: i16) -> String {
+async fn holder(mesh: &LocalMesh, shard: ShardId) -> String {
     let sql = "SELECT address FROM ledger.shards WHERE stream = $1 AND shard = $2";
     let mut connection = PgConnection::connect(mesh.admin_url()).await.unwrap();
     let stream = Stream::Execution.code();

@@ -518,7 +518,7 @@ async fn wait_until_both_hold_shards(mesh: &LocalMesh) {
     let (url, password) = mesh.role_access();
     let config = DatabaseConfig::new(url.to_owned(), password.to_owned());
     let store = Store::connect(Service::Scheduler, &config).unwrap();
-    let shards = usize::from(Stream::Execution.shards().unsigned_abs());
+    let shards = Stream::Execution.shards().count();
     until_true("both schedulers to hold shards", async || {
         let leases = store.loops().holders(Stream::Execution).await.unwrap();
         let holders: BTreeSet<&str> = leases.iter().map(|lease| lease.holder.as_str()).collect();

@@ -310,7 +310,7 @@ async fn append_request(running: &Running, number: u8, selection: &str) -> Strin
         kind: EventType::RunRequested,
         version: 1,
         shard: run_id.shard(),
-        tenant: TENANT.to_owned(),
+        tenant: TENANT.parse().unwrap(),
         workspace: WORKSPACE.to_owned(),
         idempotency_key: IdempotencyKey::run_requested(&key, &fingerprint).to_string(),
         correlation_id: Some(Uuid::from_bytes(*run_id.as_bytes())),

@@ -35,10 +35,8 @@ impl DispatcherService for Echo {
         request: Request<Streaming<PullTasksRequest>>,
     ) -> Result<Response<ResponseStream<PullTasksResponse>>, Status> {
         let caller = Caller::of(request.extensions())?.clone();
-        assert_eq!(
-            (caller.tenant.as_str(), caller.principal.as_str()),
-            (TENANT, "tester")
-        );
+        assert_eq!(caller.tenant, Some(TENANT.parse().unwrap()));
+        assert_eq!(caller.principal, "tester");
         let responses = request
             .into_inner()
             .map(|message| message.map(|_| PullTasksResponse::default()));

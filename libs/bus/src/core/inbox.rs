@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use servo_model::Position;
 use uuid::Uuid;
 
 use crate::port::Version;
@@ -17,7 +18,7 @@ impl Inbox {
     pub fn is_newer(&mut self, key: Uuid, version: Version) -> bool {
         let seen = self.seen.entry(key).or_insert(Version {
             shard: version.shard,
-            position: 0,
+            position: Position::START,
             place: -1,
         });
         let newer = version > *seen;
@@ -35,22 +36,22 @@ impl Inbox {
 
 #[cfg(test)]
 mod tests {
+    use servo_model::Stream;
+
     use super::*;
 
-    fn version(position: i64) -> Version {
+    fn version(position: u32) -> Version {
         Version {
-            shard: 3,
-            position,
+            shard: Stream::Execution.shard(3).unwrap(),
+            position: Position::START.plus(position),
             place: 0,
         }
     }
 
     #[test]
     fn f26_repeated_late_and_reordered_messages_change_nothing() {
-        let sent: Vec<(u128, i64)> = (1..=40)
-            .map(|n| (u128::from(n % 3 == 0), i64::from(n)))
-            .collect();
-        let last = |messages: &[(u128, i64)]| {
+        let sent: Vec<(u128, u32)> = (1..=40).map(|n| (u128::from(n % 3 == 0), n)).collect();
+        let last = |messages: &[(u128, u32)]| {
             let (mut inbox, mut state) = (Inbox::default(), HashMap::new());
             for (key, position) in messages {
                 if inbox.is_newer(Uuid::from_u128(*key), version(*position)) {

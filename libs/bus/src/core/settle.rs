@@ -63,24 +63,24 @@ fn failed_message(message: &Message, error: &str) -> FailedMessage {
 
 #[cfg(test)]
 mod tests {
-    use servo_store::Timestamp;
+    use servo_model::{Position, Stream, Timestamp};
     use uuid::Uuid;
 
     use super::*;
     use crate::port::Topic;
 
-    fn message(shard: i16, position: i64, tries: u32) -> Message {
+    fn message(shard: u32, position: u32, tries: u32) -> Message {
         Message {
             topic: Topic::Runs,
             version: Version {
-                shard,
-                position,
+                shard: Stream::Execution.shard(shard).unwrap(),
+                position: Position::START.plus(position),
                 place: 0,
             },
             key: Uuid::nil(),
-            tenant: "acme".into(),
+            tenant: "acme".parse().unwrap(),
             workspace: "main".into(),
-            published_at: Timestamp::from_unix_us(0),
+            published_at: Timestamp::UNIX_EPOCH,
             tries,
             payload: Vec::new(),
         }

@@ -6,7 +6,8 @@ mod statements;
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_store::{Listener, Store, StoreError, Timestamp};
+use servo_model::{Position, ShardId, TenantId, Timestamp};
+use servo_store::{Listener, Store, StoreError};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
@@ -134,7 +135,17 @@ impl EventBus for PostgresBus {
 }
 
 /// shard, position, place, tries, key, tenant, workspace, published at, payload
-type Row = (i16, i64, i32, i32, Uuid, String, String, Timestamp, Vec<u8>);
+type Row = (
+    ShardId,
+    Position,
+    i32,
+    i32,
+    Uuid,
+    TenantId,
+    String,
+    Timestamp,
+    Vec<u8>,
+);
 
 fn message(topic: Topic, row: Row) -> Message {
     let (shard, position, place, tries, key, tenant, workspace, published_at, payload) = row;

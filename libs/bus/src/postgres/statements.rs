@@ -16,7 +16,7 @@ pub(super) async fn subscribe(
     let subscribe = query(include_str!("sql/subscribe.sql"))
         .bind(&subscription.name)
         .bind(subscription.topic.code())
-        .bind(Stream::Execution.shards());
+        .bind(Stream::Execution.shard_count());
     loops.execute(subscribe).await.map(drop)
 }
 

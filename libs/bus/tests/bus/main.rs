@@ -16,13 +16,13 @@ use servo_bus::{
 };
 use servo_local::wait::until_true;
 use servo_local::{Postgres, PostgresOptions, TestDatabase};
-use servo_model::{EventType, Service};
+use servo_model::{EventType, Position, Service, ShardId, Stream};
 use servo_store::{DatabaseConfig, LoopStore, NewEvent, Store, query};
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-const SHARD: i16 = 7;
+const SHARD: ShardId = ShardId::new(7).unwrap();
 
 fn store(database: &TestDatabase, service: Service) -> Store {
     Store::connect(
@@ -46,7 +46,7 @@ fn bus(store: &Store, holder: &str) -> PostgresBus {
 
 /// Publishes as a fold does: appends an event, which locks its shard and gives the message its
 /// position, and commits after `delay`.
-async fn publish(store: &Store, shard: i16, payloads: &[Vec<u8>], delay: Duration) -> i64 {
+async fn publish(store: &Store, shard: ShardId, payloads: &[Vec<u8>], delay: Duration) -> Position {
     let mut tx = store.loops().begin().await.unwrap();
     let id = Uuid::from_u128(ulid::Ulid::generate().into());
     let event = NewEvent {
@@ -54,7 +54,7 @@ async fn publish(store: &Store, shard: i16, payloads: &[Vec<u8>], delay: Duratio
         kind: EventType::TaskStarted,
         version: 1,
         shard,
-        tenant: "acme".to_owned(),
+        tenant: "acme".parse().unwrap(),
         workspace: "main".to_owned(),
         idempotency_key: id.to_string(),
         correlation_id: Some(id),
@@ -104,7 +104,7 @@ fn reading(store: &Store, holder: &str) -> (Arc<Mutex<Vec<Message>>>, tokio::tas
     (read, task)
 }
 
-async fn poison(loops: &LoopStore) -> Vec<(i64, i32, String)> {
+async fn poison(loops: &LoopStore) -> Vec<(Position, i32, String)> {
     let select =
         "SELECT position, tries, error FROM bus.parked WHERE due_at IS NULL ORDER BY position";
     loops.all(query(select)).await.unwrap()
@@ -197,7 +197,8 @@ async fn f22_no_message_is_skipped_when_commits_are_late() {
             tokio::spawn(async move {
                 let mut published = Vec::new();
                 for n in 0..transactions_per_writer() {
-                    let (shard, delay) = (rand::random_range(0..64), rand::random_range(0..10));
+                    let shard = Stream::Execution.shard(rand::random_range(0..64)).unwrap();
+                    let delay = rand::random_range(0..10);
                     let payloads: Vec<Vec<u8>> = (0..MESSAGES)
                         .map(|m| format!("{writer}-{n}-{m}").into_bytes())
                         .collect();
@@ -275,7 +276,7 @@ async fn f27_bad_message_is_set_aside_after_five_tries_and_others_are_delivered(
     assert!(poison(world.scheduler.loops()).await.is_empty());
     let absent = Version {
         shard: SHARD,
-        position: 9_999,
+        position: Position::new(9_999).unwrap(),
         place: 0,
     };
     assert!(!world.replay(absent).await);

@@ -28,6 +28,7 @@
 //! the handler begins only after Servo has confirmed that the attempt may start.
 
 mod attempt;
+mod clock;
 mod envelopes;
 mod inputs;
 mod pull;

@@ -16,7 +16,7 @@ use tracing::{debug, info};
 use super::attempt::{Attempt, Handler};
 use super::envelopes::{Seen, Verify};
 use super::reports::Reports;
-use super::run;
+use super::{clock, run};
 use crate::client::Client;
 use crate::error::{Error, Reason};
 
@@ -439,7 +439,7 @@ fn grace_of(drain: &pb::PullDrain) -> Duration {
     let deadline = drain
         .deadline
         .and_then(|deadline| SystemTime::try_from(deadline).ok());
-    let left = deadline.map(|at| at.duration_since(SystemTime::now()).unwrap_or_default());
+    let left = deadline.map(|at| at.duration_since(clock::now()).unwrap_or_default());
     left.unwrap_or(Duration::from_secs(u64::from(u32::MAX)))
 }
 
@@ -448,7 +448,7 @@ pub(super) fn until_renewal(registered: &pb::RegisterWorkerResponse) -> Duration
         .renew_before
         .and_then(|before| SystemTime::try_from(before).ok());
     let left = before
-        .and_then(|at| at.duration_since(SystemTime::now()).ok())
+        .and_then(|at| at.duration_since(clock::now()).ok())
         .unwrap_or(RENEW_AHEAD * 2);
     left.saturating_sub(RENEW_AHEAD).max(PAUSE_MAX)
 }

@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use futures::FutureExt;
 use servo_proto::v1 as pb;
@@ -10,6 +10,7 @@ use servo_proto::v1::callback_item::Call;
 use tokio::time::{Instant, sleep_until};
 
 use super::attempt::{Attempt, AttemptOutcome, Handler};
+use super::clock;
 use super::reports::{Report, Reports};
 
 /// Attempts that end sooner are not reported as started, because their outcome implies the start.
@@ -22,7 +23,7 @@ const CANCEL_GRACE: Duration = Duration::from_secs(10);
 
 /// Runs the handler to its end and reports the outcome.
 pub(crate) async fn run<H: Handler>(handler: Arc<H>, attempt: Attempt, reports: Reports) {
-    let started = now();
+    let started = clock::now().into();
     let outcome = {
         let work = AssertUnwindSafe(handler.run(attempt.clone())).catch_unwind();
         let ended_early = ended_early(&attempt);
@@ -65,7 +66,7 @@ fn time_left(attempt: &Attempt) -> Option<Duration> {
             u64::try_from(deadline.seconds).ok()?,
             u32::try_from(deadline.nanos).ok()?,
         );
-    Some(at.duration_since(SystemTime::now()).unwrap_or_default())
+    Some(at.duration_since(clock::now()).unwrap_or_default())
 }
 
 /// Reports the start of an attempt that lasts, and then sends heartbeats for ever.
@@ -177,7 +178,7 @@ async fn finish(
         worker_id: attempt.worker_id().to_owned(),
         session: attempt.session().to_owned(),
         start_time: Some(started),
-        end_time: Some(now()),
+        end_time: Some(clock::now().into()),
         ..outcome.0
     };
     reports
@@ -187,10 +188,6 @@ async fn finish(
             Call::Finish(finish),
         ))
         .await;
-}
-
-fn now() -> prost_types::Timestamp {
-    SystemTime::now().into()
 }
 
 #[cfg(test)]

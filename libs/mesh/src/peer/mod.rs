@@ -24,10 +24,10 @@ use tonic::{Code, Status};
 use self::connect::{ConnectError, Target};
 use self::link::{Delivery, Failure, Link};
 use self::retry::Retries;
+use crate::call_context;
 use crate::config::check::{MESSAGE_BYTES_MAX, peer_uri};
-use crate::core::Core;
 use crate::error::{Error, Reason};
-use crate::scope;
+use crate::runtime::Runtime;
 use crate::server::deadline::{self, GRPC_TIMEOUT};
 use crate::spans;
 use crate::trace::TraceContext;
@@ -52,13 +52,13 @@ struct Shared {
 }
 
 impl Peer {
-    pub(crate) fn new(core: Arc<Core>, service: Service, address: Uri) -> Peer {
-        let peers = &core.common.peers;
+    pub(crate) fn new(runtime: Arc<Runtime>, service: Service, address: Uri) -> Peer {
+        let peers = &runtime.common.peers;
         let target = Target {
             service,
             address,
-            own_identity: core.service.spiffe_id(),
-            tls: core.tls.clone(),
+            own_identity: runtime.service.spiffe_id(),
+            tls: runtime.tls.clone(),
             timeout: peers.connect_timeout,
         };
         let shared = Shared {
@@ -95,7 +95,7 @@ impl tower::Service<Request<Body>> for Peer {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (shared, deadline) = (self.shared.clone(), self.shared.deadline(&request));
         // The server creates its own span below ours, or begins a trace when we have none.
-        let trace = spans::current().or_else(scope::current_trace);
+        let trace = spans::current().or_else(call_context::current_trace);
         Box::pin(async move {
             let call = shared.call(request, deadline, trace);
             match deadline {
@@ -187,7 +187,10 @@ impl Shared {
             .headers()
             .get(GRPC_TIMEOUT)
             .and_then(|value| deadline::parse(value.to_str().ok()?));
-        let earliest = [requested, scope::time_left()].into_iter().flatten().min();
+        let earliest = [requested, call_context::time_left()]
+            .into_iter()
+            .flatten()
+            .min();
         let streams =
             access::method_of(request.uri().path()).is_some_and(|method| method.server_streaming);
         let timeout = earliest.or((!streams).then_some(self.default_deadline))?;

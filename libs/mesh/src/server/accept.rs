@@ -19,9 +19,9 @@ use tokio_rustls::server::TlsStream;
 use tracing::{Instrument, debug, info, warn};
 
 use super::pipeline::Pipeline;
-use crate::core::Core;
 use crate::fault::Fault;
 use crate::metrics::ShedLabels;
+use crate::runtime::Runtime;
 use crate::shutdown::Shutdown;
 use crate::tls::{Exposure, PeerIdentity, identity};
 
@@ -63,7 +63,7 @@ pub(super) struct Listener {
     pub(super) tcp: TcpListener,
     pub(super) exposure: Exposure,
     pub(super) pipeline: Arc<Pipeline>,
-    pub(super) core: Arc<Core>,
+    pub(super) runtime: Arc<Runtime>,
 }
 
 impl Listener {
@@ -72,7 +72,7 @@ impl Listener {
         let mut connections = JoinSet::new();
         self.accept(&mut connections).await?;
         drop(self.tcp);
-        self.core
+        self.runtime
             .drain(
                 connections,
                 "calls were still in flight at the end of server.grace",
@@ -83,14 +83,14 @@ impl Listener {
 
     async fn accept(&self, connections: &mut JoinSet<()>) -> Result<(), Fault> {
         let connections_allowed = Arc::new(Semaphore::new(
-            self.core.common.server.max_connections as usize,
+            self.runtime.common.server.max_connections as usize,
         ));
         let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
-        let mut generation = self.core.tls.generation();
+        let mut generation = self.runtime.tls.generation();
         let mut acceptor = self.acceptor()?;
         loop {
             tokio::select! {
-                () = self.core.shutdown.draining() => return Ok(()),
+                () = self.runtime.shutdown.draining() => return Ok(()),
                 Some(_) = connections.join_next() => {}
                 accepted = self.tcp.accept() => {
                     let Some(stream) = accepted_or_pause(accepted).await else { continue };
@@ -109,7 +109,7 @@ impl Listener {
     }
 
     fn acceptor(&self) -> Result<TlsAcceptor, Fault> {
-        let config: ServerConfig = self.core.tls.server_config(self.exposure)?;
+        let config: ServerConfig = self.runtime.tls.server_config(self.exposure)?;
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
@@ -120,7 +120,7 @@ impl Listener {
     ) -> Option<Permits> {
         let take = |from: &Arc<Semaphore>, limit| {
             from.clone().try_acquire_owned().map_err(|_| {
-                self.core
+                self.runtime
                     .metrics
                     .shed
                     .get_or_create(&ShedLabels { limit })
@@ -143,10 +143,10 @@ impl Listener {
     ) -> impl Future<Output = ()> + use<> {
         let (pipeline, shutdown, exposure) = (
             self.pipeline.clone(),
-            self.core.shutdown.clone(),
+            self.runtime.shutdown.clone(),
             self.exposure,
         );
-        let timeout = self.core.common.server.handshake_timeout;
+        let timeout = self.runtime.common.server.handshake_timeout;
         async move {
             let Some(stream) = handshake(stream, &acceptor, exposure, timeout).await else {
                 return;

@@ -75,7 +75,7 @@ impl MessageCheck {
         }
         let scope = scope::read(*kind, &frame[PREFIX_BYTES..])
             .map_err(|error| Error::new(Reason::InvalidField, error.to_string()))?;
-        caller.admit_to(&scope.tenant, &scope.workspace)
+        caller.check_scope(&scope.tenant, &scope.workspace)
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
 
     fn scope_check(tenant: &str, workspace: &str) -> Option<ScopeCheck> {
         let mut caller = Caller::on_own_behalf(&PeerIdentity::Worker {
-            tenant: tenant.into(),
+            tenant: tenant.parse().unwrap(),
         });
         caller.workspace = workspace.into();
         Some(ScopeCheck {

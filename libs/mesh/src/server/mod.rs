@@ -31,10 +31,10 @@ use self::accept::Listener;
 use self::pipeline::Pipeline;
 use self::probe::Probe;
 use self::routes::Routes;
-use crate::core::Core;
 use crate::fault::Fault;
 use crate::health::ServerInfo;
 use crate::loops::{self, Pace, Progress};
+use crate::runtime::Runtime;
 use crate::tls::Exposure;
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -42,7 +42,7 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// A service that is configured but not yet served; made by [`crate::Mesh::serve`].
 #[must_use = "nothing is served before `until_signal`"]
 pub struct Serving {
-    core: Arc<Core>,
+    runtime: Arc<Runtime>,
     exposure: Exposure,
     routes: Routes,
     public: Option<Public>,
@@ -59,9 +59,9 @@ struct Public {
 }
 
 impl Serving {
-    pub(crate) fn new(core: Arc<Core>, exposure: Exposure) -> Serving {
+    pub(crate) fn new(runtime: Arc<Runtime>, exposure: Exposure) -> Serving {
         Serving {
-            core,
+            runtime,
             exposure,
             routes: Routes::default(),
             public: None,
@@ -112,8 +112,8 @@ impl Serving {
         E: Display + Send + 'static,
     {
         let (readiness, every) = (
-            self.core.readiness.clone(),
-            self.core.common.server.ready_every,
+            self.runtime.readiness.clone(),
+            self.runtime.common.server.ready_every,
         );
         self.ready = Some(Box::pin(async move { readiness.poll(every, check).await }));
         self
@@ -127,10 +127,13 @@ impl Serving {
         P: Progress + Send + 'static,
         E: Display + Send + 'static,
     {
-        let (readiness, shutdown) = (self.core.readiness.clone(), self.core.shutdown.clone());
+        let (readiness, shutdown) = (
+            self.runtime.readiness.clone(),
+            self.runtime.shutdown.clone(),
+        );
         let context = loops::LoopContext {
             shutdown: shutdown.clone(),
-            metrics: self.core.metrics.clone(),
+            metrics: self.runtime.metrics.clone(),
         };
         self.loops.push(Box::pin(async move {
             tokio::select! {
@@ -143,7 +146,7 @@ impl Serving {
 
     /// Opens the ports. No call is answered before [`Bound::until_signal`].
     pub async fn bind(self) -> Result<Bound, Fault> {
-        let (server, service) = (&self.core.common.server, self.core.service);
+        let (server, service) = (&self.runtime.common.server, self.runtime.service);
         let api = accept::bind(server.address(service), "server.listen").await?;
         let probe = accept::bind(server.metrics_address(service), "server.metrics_listen").await?;
         let public = match &self.public {
@@ -183,12 +186,12 @@ impl Bound {
 
     /// See [`Serving::until_signal`].
     pub async fn until_signal(self) -> Result<(), Fault> {
-        let service = self.serving.core.service.name();
+        let service = self.serving.runtime.service.name();
         self.run().instrument(info_span!("service", service)).await
     }
 
     async fn run(self) -> Result<(), Fault> {
-        let core = self.serving.core.clone();
+        let runtime = self.serving.runtime.clone();
         info!(address = %self.address()?, metrics = %self.metrics_address()?, "listening");
         let Bound {
             serving,
@@ -198,20 +201,20 @@ impl Bound {
         } = self;
         let mut background = JoinSet::new();
         let probe_server = Probe {
-            metrics: core.metrics.clone(),
-            readiness: core.readiness.clone(),
-            tls: core.tls.clone(),
+            metrics: runtime.metrics.clone(),
+            readiness: runtime.readiness.clone(),
+            tls: runtime.tls.clone(),
         };
         spawn(&mut background, probe_server.run(probe));
-        spawn(&mut background, core.tls.clone().watch_files());
+        spawn(&mut background, runtime.tls.clone().watch_files());
         let (listeners, loops) = serving.start(api, public, &mut background)?;
-        let draining_core = core.clone();
+        let draining_runtime = runtime.clone();
         spawn(&mut background, async move {
-            draining_core.shutdown.draining().await;
-            draining_core.readiness.drain();
+            draining_runtime.shutdown.draining().await;
+            draining_runtime.readiness.drain();
         });
         let listeners = futures::future::try_join_all(listeners.into_iter().map(Listener::run));
-        tokio::try_join!(listeners, drain_loops(loops, &core))?;
+        tokio::try_join!(listeners, drain_loops(loops, &runtime))?;
         info!("stopped");
         Ok(())
     }
@@ -225,36 +228,36 @@ impl Serving {
         public: Option<TcpListener>,
         background: &mut JoinSet<()>,
     ) -> Result<(Vec<Listener>, JoinSet<()>), Fault> {
-        let core = self.core;
+        let runtime = self.runtime;
         let (reporter, health) = tonic_health::server::health_reporter();
         let info = ServerInfo {
-            service: core.service,
-            started_at: core.started_at,
-            readiness: core.readiness.clone(),
+            service: runtime.service,
+            started_at: runtime.started_at,
+            readiness: runtime.readiness.clone(),
         };
         self.routes.add(MeshServiceServer::new(info));
         let names = self.routes.names();
         self.routes.add(health);
         self.routes.add(reflection()?);
-        let readiness = core.readiness.clone();
+        let readiness = runtime.readiness.clone();
         spawn(background, async move {
             readiness.announce(reporter, names).await
         });
         match self.ready {
             Some(ready) => spawn(background, ready),
-            None => core.readiness.ready(),
+            None => runtime.readiness.ready(),
         }
         let mut loops = JoinSet::new();
         for task in self.loops {
             spawn(&mut loops, task);
         }
         let listener = |tcp, exposure, routes| {
-            let pipeline = Arc::new(Pipeline::new(core.clone(), routes, exposure));
+            let pipeline = Arc::new(Pipeline::new(runtime.clone(), routes, exposure));
             Listener {
                 tcp,
                 exposure,
                 pipeline,
-                core: core.clone(),
+                runtime: runtime.clone(),
             }
         };
         let mut listeners = vec![listener(api, self.exposure, self.routes)];
@@ -282,13 +285,14 @@ fn reflection() -> Result<
 }
 
 /// A pass in progress when the process drains is finished, within the grace period.
-async fn drain_loops(loops: JoinSet<()>, core: &Core) -> Result<(), Fault> {
-    core.shutdown.draining().await;
-    core.drain(
-        loops,
-        "loop passes were still running at the end of server.grace",
-    )
-    .await;
+async fn drain_loops(loops: JoinSet<()>, runtime: &Runtime) -> Result<(), Fault> {
+    runtime.shutdown.draining().await;
+    runtime
+        .drain(
+            loops,
+            "loop passes were still running at the end of server.grace",
+        )
+        .await;
     Ok(())
 }
 

@@ -24,13 +24,13 @@ use super::body::{InFlightCall, StreamLimits, track};
 use super::deadline;
 use super::messages::{CheckedMessages, ScopeCheck};
 use super::routes::{Handler, Routes, Target};
+use crate::call_context::CallContext;
 use crate::caller::{self, Caller};
-use crate::core::Core;
 use crate::error::{Error, Reason};
 use crate::health::waiting_for;
 use crate::metrics::ShedLabels;
 use crate::problem;
-use crate::scope::Scope;
+use crate::runtime::Runtime;
 use crate::spans;
 use crate::tls::{Exposure, PeerIdentity};
 use crate::trace::TraceContext;
@@ -39,7 +39,7 @@ use crate::trace::TraceContext;
 const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 pub(super) struct Pipeline {
-    core: Arc<Core>,
+    runtime: Arc<Runtime>,
     exposure: Exposure,
     routes: Routes,
     requests: Arc<Semaphore>,
@@ -47,13 +47,13 @@ pub(super) struct Pipeline {
 }
 
 impl Pipeline {
-    pub(super) fn new(core: Arc<Core>, routes: Routes, exposure: Exposure) -> Pipeline {
+    pub(super) fn new(runtime: Arc<Runtime>, routes: Routes, exposure: Exposure) -> Pipeline {
         let semaphore = |count: u32| Arc::new(Semaphore::new(count as usize));
-        let server = &core.common.server;
+        let server = &runtime.common.server;
         Pipeline {
             requests: semaphore(server.max_requests),
             streams: semaphore(server.max_streams),
-            core,
+            runtime,
             exposure,
             routes,
         }
@@ -65,14 +65,14 @@ impl Pipeline {
         request: Request<Incoming>,
     ) -> Result<Response<Body>, Infallible> {
         let target = Target::of(request.uri().path());
-        let caller = TraceContext::extract(request.headers());
-        let trace = caller
+        let callers_trace = TraceContext::extract(request.headers());
+        let trace = callers_trace
             .as_ref()
             .map_or_else(TraceContext::root, TraceContext::child);
         let span = self.span(&peer, request.uri().path(), &trace);
-        spans::set_context(&span, &trace, caller);
+        spans::set_context(&span, &trace, callers_trace);
         let mut call = InFlightCall {
-            meter: self.core.metrics.begin(target.label()),
+            meter: self.runtime.metrics.begin(target.label()),
             span: span.clone(),
             permit: None,
         };
@@ -81,34 +81,37 @@ impl Pipeline {
         } else {
             problem::response
         };
-        let admitted = span.in_scope(|| self.admit(&peer, target, request, trace, refuse));
-        let mut admitted = match admitted {
-            Ok(admitted) => admitted,
+        let checked = span.in_scope(|| self.check(&peer, target, request, trace, refuse));
+        let mut checked = match checked {
+            Ok(checked) => checked,
             Err(error) => return Ok(track(refuse(error), call, None)),
         };
-        call.permit = admitted.permit.take();
-        let (deadline, draining) = (admitted.scope.deadline, self.core.shutdown.drain_token());
+        call.permit = checked.permit.take();
+        let (deadline, draining) = (
+            checked.context.deadline,
+            self.runtime.shutdown.drain_token(),
+        );
         let limits = target
             .is_stream()
             .then_some(StreamLimits { deadline, draining });
-        let response = admitted.run().instrument(span).await;
+        let response = checked.run().instrument(span).await;
         Ok(track(response, call, limits))
     }
 
     /// Every check before the handler runs, cheapest first.
-    fn admit(
+    fn check(
         &self,
         peer: &PeerIdentity,
         target: Target,
         request: Request<Incoming>,
         trace: TraceContext,
         refuse: Refuse,
-    ) -> Result<Admitted, Error> {
+    ) -> Result<CheckedCall, Error> {
         let path = request.uri().path().to_owned();
         let handler = self
             .routes
             .handler(&path)
-            .ok_or_else(|| unknown(&path, self.core.service))?;
+            .ok_or_else(|| unknown(&path, self.runtime.service))?;
         let caller = self.caller(peer, target, request.headers())?;
         self.check_ready(target)?;
         let deadline = self.deadline(target, request.headers())?;
@@ -116,7 +119,7 @@ impl Pipeline {
         let scope_check = caller
             .as_ref()
             .and_then(|caller| scope_check(caller, &path));
-        let max = self.core.common.server.max_message;
+        let max = self.runtime.common.server.max_message;
         let mut request = if is_grpc(request.headers()) {
             request.map(|body| Body::new(CheckedMessages::new(body, max, scope_check)))
         } else {
@@ -128,11 +131,11 @@ impl Pipeline {
             record(&caller);
             request.extensions_mut().insert(caller);
         }
-        Ok(Admitted {
+        Ok(CheckedCall {
             handler,
             request,
             permit,
-            scope: Scope { deadline, trace },
+            context: CallContext { deadline, trace },
             is_unary: !target.is_stream(),
             path,
             refuse,
@@ -153,16 +156,16 @@ impl Pipeline {
             }
             Target::Method(_) | Target::BuiltIn => Ok(None),
             Target::Unknown if self.exposure == Exposure::Public => Ok(None),
-            Target::Unknown => Err(unknown("this path", self.core.service)),
+            Target::Unknown => Err(unknown("this path", self.runtime.service)),
         }
     }
 
     fn check_ready(&self, target: Target) -> Result<(), Error> {
-        if target.is_built_in() || self.core.readiness.was_ready() {
+        if target.is_built_in() || self.runtime.readiness.was_ready() {
             return Ok(());
         }
-        let reason = waiting_for(self.core.readiness.state());
-        let message = format!("the {} is not ready: {reason}", self.core.service);
+        let reason = waiting_for(self.runtime.readiness.state());
+        let message = format!("the {} is not ready: {reason}", self.runtime.service);
         Err(Error::new(Reason::NotReady, message).retry_after(RETRY_AFTER))
     }
 
@@ -171,7 +174,7 @@ impl Pipeline {
             headers,
             target.wait(),
             self.exposure,
-            self.core.common.server.max_deadline,
+            self.runtime.common.server.max_deadline,
             Instant::now(),
         )
     }
@@ -192,14 +195,14 @@ impl Pipeline {
             .try_acquire_owned()
             .map(Some)
             .map_err(|_| {
-                self.core
+                self.runtime
                     .metrics
                     .shed
                     .get_or_create(&ShedLabels { limit })
                     .inc();
                 let message = format!(
                     "the {} has too many calls in flight (server.{limit})",
-                    self.core.service
+                    self.runtime.service
                 );
                 Error::new(Reason::Overloaded, message).retry_after(RETRY_AFTER)
             })
@@ -208,7 +211,7 @@ impl Pipeline {
     fn span(&self, peer: &PeerIdentity, path: &str, trace: &TraceContext) -> Span {
         info_span!(
             "rpc",
-            service = self.core.service.name(),
+            service = self.runtime.service.name(),
             method = path,
             %peer,
             trace_id = trace.trace_id(),
@@ -221,11 +224,11 @@ impl Pipeline {
 }
 
 /// A call that passed all checks.
-struct Admitted {
+struct CheckedCall {
     handler: Handler,
     request: Request<Body>,
     permit: Option<OwnedSemaphorePermit>,
-    scope: Scope,
+    context: CallContext,
     is_unary: bool,
     path: String,
     refuse: Refuse,
@@ -238,12 +241,12 @@ fn as_status(error: Error) -> Response<Body> {
     Status::from(error).into_http()
 }
 
-impl Admitted {
+impl CheckedCall {
     async fn run(self) -> Response<Body> {
-        let deadline = self.scope.deadline.filter(|_| self.is_unary);
-        let trace_id = self.scope.trace.trace_id();
+        let deadline = self.context.deadline.filter(|_| self.is_unary);
+        let trace_id = self.context.trace.trace_id();
         let outcome = self
-            .scope
+            .context
             .run(AssertUnwindSafe(self.handler.oneshot(self.request)).catch_unwind());
         let outcome = match deadline {
             Some(deadline) => tokio::time::timeout_at(deadline, outcome).await,
@@ -292,12 +295,12 @@ fn with_reason(response: Response<Body>, path: &str) -> Response<Body> {
 fn record(caller: &Caller) {
     let span = Span::current();
     for (field, value) in [
-        ("tenant", &caller.tenant),
-        ("principal", &caller.principal),
-        ("request_id", &caller.request_id),
+        ("tenant", caller.tenant_text()),
+        ("principal", caller.principal.as_str()),
+        ("request_id", caller.request_id.as_str()),
     ] {
         if !value.is_empty() {
-            span.record(field, value.as_str());
+            span.record(field, value);
         }
     }
 }

@@ -41,6 +41,10 @@ pub(super) fn context_of<'a, R: LookupSpan<'a>>(span: &SpanRef<'a, R>) -> Option
 
 impl Draft {
     /// Begins a span now, below `parent`; without one it is the first span of a new trace.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "traces have nanoseconds, which a Timestamp has not"
+    )]
     pub(super) fn new(
         metadata: &'static Metadata<'static>,
         default_service: Service,

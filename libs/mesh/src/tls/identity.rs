@@ -3,8 +3,8 @@
 use std::fmt;
 
 use rustls::pki_types::CertificateDer;
-use servo_model::Service;
 use servo_model::service::TRUST_DOMAIN;
+use servo_model::{Service, TenantScope};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 /// The identity that a verified certificate proves.
@@ -13,7 +13,7 @@ pub enum PeerIdentity {
     /// `spiffe://servo/<service>`
     Service(Service),
     /// `spiffe://servo/worker/<tenant>`
-    Worker { tenant: String },
+    Worker { tenant: TenantScope },
     /// A certificate of our authorities with an unknown identity.
     Other(String),
     /// No certificate, which only a public listener accepts.
@@ -26,13 +26,10 @@ impl PeerIdentity {
         let Some(name) = spiffe_id.strip_prefix(TRUST_DOMAIN) else {
             return other();
         };
-        if let Some(tenant) = name
-            .strip_prefix("worker/")
-            .filter(|tenant| is_plain(tenant))
-        {
-            return PeerIdentity::Worker {
-                tenant: tenant.to_owned(),
-            };
+        if let Some(tenant) = name.strip_prefix("worker/") {
+            return tenant
+                .parse()
+                .map_or_else(|_| other(), |tenant| PeerIdentity::Worker { tenant });
         }
         name.parse().map_or_else(|_| other(), PeerIdentity::Service)
     }
@@ -80,15 +77,6 @@ pub(crate) fn spiffe_ids(certificate: &CertificateDer<'_>) -> Option<Vec<String>
     Some(uris.collect())
 }
 
-// A tenant from a certificate is compared with tenants in requests, so other characters are
-// refused.
-fn is_plain(tenant: &str) -> bool {
-    !tenant.is_empty()
-        && tenant
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +91,7 @@ mod tests {
         check(
             "spiffe://servo/worker/acme",
             PeerIdentity::Worker {
-                tenant: "acme".into(),
+                tenant: "acme".parse().unwrap(),
             },
         );
         for id in [

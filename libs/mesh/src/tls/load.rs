@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -15,6 +14,7 @@ use sha2::{Digest, Sha256};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::identity;
+use crate::clock;
 use crate::config::Tls;
 use crate::fault::ConfigFault;
 
@@ -89,7 +89,8 @@ pub(crate) fn parse(
     };
     let bad_certificate =
         |sentence: String| vec![fault("certificate", &config.certificate, &sentence)];
-    let expires_at = check_own_certificate(&chain[0], service, now()).map_err(bad_certificate)?;
+    let expires_at = check_own_certificate(&chain[0], service, clock::now().unix_seconds())
+        .map_err(bad_certificate)?;
     let own = CertifiedKey::from_der(chain, key, provider).map_err(|error| {
         vec![fault(
             "key",
@@ -183,10 +184,4 @@ fn fault(key: &str, path: &Path, sentence: &str) -> ConfigFault {
         key: format!("tls.{key}"),
         sentence: format!("the file {} {sentence}", path.display()),
     }
-}
-
-fn now() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs() as i64)
 }

@@ -41,6 +41,7 @@ async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize)
             roles,
             request_id,
         } = caller;
+        let tenant = tenant.map(|tenant| tenant.to_string()).unwrap_or_default();
         let seen = format!(
             "{peer}|{tenant}|{workspace}|{principal}|{}|{request_id}",
             roles.join("+")
@@ -164,7 +165,7 @@ async fn worker_accesses_its_own_tenant_only() {
 fn caller_metadata_survives_a_round_trip() {
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
-        tenant: "acme".into(),
+        tenant: Some("acme".parse().unwrap()),
         workspace: String::new(),
         principal: "key:1".into(),
         roles: vec!["worker".into()],
@@ -181,7 +182,7 @@ fn caller_metadata_survives_a_round_trip() {
         ("acme".into(), "key:1".into(), "stays".into())
     );
     let unsendable = Caller {
-        tenant: "a\nb".into(),
+        principal: "a\nb".into(),
         ..caller
     };
     assert_eq!(

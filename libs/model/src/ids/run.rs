@@ -7,6 +7,7 @@ use std::str::FromStr;
 use super::IdError;
 use crate::event::Stream;
 use crate::hash::{base32, base32_id};
+use crate::ledger::ShardId;
 use crate::text::written_as_text;
 
 const PREFIX: &str = "run_";
@@ -25,8 +26,8 @@ impl RunId {
     }
 
     /// The shard of the execution stream that holds this run's events.
-    pub const fn shard(&self) -> i16 {
-        self.0[0] as i16 % Stream::Execution.shards()
+    pub const fn shard(&self) -> ShardId {
+        ShardId::of_first_byte(Stream::Execution, self.0[0])
     }
 }
 

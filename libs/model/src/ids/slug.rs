@@ -5,8 +5,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::IdError;
-use crate::event::Stream;
 use crate::hash::Digest;
+use crate::ledger::AdmissionShard;
 use crate::limits::SLUG_BYTES_MAX;
 use crate::text::written_as_text;
 
@@ -57,8 +57,70 @@ slug_id!(
 
 impl TenantId {
     /// The shard of the dispatch stream whose holder admits this tenant's tasks.
-    pub fn admission_shard(&self) -> i16 {
-        i16::from(Digest::of(self.as_str()).as_bytes()[0]) % Stream::Dispatch.shards()
+    pub fn admission_shard(&self) -> AdmissionShard {
+        AdmissionShard::of_hash(&Digest::of(self.as_str()))
+    }
+}
+
+/// One tenant, or all of them: workers, pauses and commands may be for all tenants. `-` in texts
+/// and rows, which no tenant can be named.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TenantScope {
+    All,
+    One(TenantId),
+}
+
+const ALL_TENANTS: &str = "-";
+
+impl TenantScope {
+    pub fn as_str(&self) -> &str {
+        match self {
+            TenantScope::All => ALL_TENANTS,
+            TenantScope::One(tenant) => tenant.as_str(),
+        }
+    }
+
+    /// `None` for all tenants.
+    pub fn tenant(&self) -> Option<&TenantId> {
+        match self {
+            TenantScope::All => None,
+            TenantScope::One(tenant) => Some(tenant),
+        }
+    }
+
+    /// Whether the tenant is in this scope.
+    pub fn contains(&self, tenant: &TenantId) -> bool {
+        self.tenant().is_none_or(|one| one == tenant)
+    }
+}
+
+impl From<TenantId> for TenantScope {
+    fn from(tenant: TenantId) -> TenantScope {
+        TenantScope::One(tenant)
+    }
+}
+
+impl From<&TenantId> for TenantScope {
+    fn from(tenant: &TenantId) -> TenantScope {
+        TenantScope::One(tenant.clone())
+    }
+}
+
+impl FromStr for TenantScope {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if text == ALL_TENANTS {
+            Ok(TenantScope::All)
+        } else {
+            text.parse().map(TenantScope::One)
+        }
+    }
+}
+
+impl fmt::Display for TenantScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

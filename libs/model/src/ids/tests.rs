@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::ledger::AdmissionShard;
 use crate::limits::SLUG_BYTES_MAX;
 
 #[test]
@@ -77,15 +78,16 @@ fn ulids_have_one_spelling() {
 fn shards_follow_the_first_byte() {
     let shard =
         |first| RunId::from_bytes([first, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9]).shard();
-    assert_eq!([shard(0), shard(63), shard(64), shard(255)], [0, 63, 0, 63]);
+    let shards = [0, 63, 64, 255].map(|first| shard(first).get());
+    assert_eq!(shards, [0, 63, 0, 63]);
 }
 
 #[test]
 fn tenants_spread_over_the_admission_shards() {
     // The first byte of sha256("acme") is 0x82.
     let acme: TenantId = "acme".parse().unwrap();
-    assert_eq!(acme.admission_shard(), 2);
-    let mut shards: Vec<i16> = (0..400)
+    assert_eq!(acme.admission_shard().index(), 2);
+    let mut shards: Vec<AdmissionShard> = (0..400)
         .map(|i| {
             format!("tenant-{i}")
                 .parse::<TenantId>()
@@ -95,7 +97,19 @@ fn tenants_spread_over_the_admission_shards() {
         .collect();
     shards.sort_unstable();
     shards.dedup();
-    assert_eq!(shards, (0..16).collect::<Vec<i16>>());
+    assert_eq!(shards, AdmissionShard::all().collect::<Vec<_>>());
+}
+
+#[test]
+fn all_tenants_are_written_as_a_dash() {
+    let acme: TenantId = "acme".parse().unwrap();
+    let one: TenantScope = "acme".parse().unwrap();
+    assert_eq!(one, TenantScope::from(&acme));
+    assert_eq!("-".parse(), Ok(TenantScope::All));
+    assert_eq!(TenantScope::All.to_string(), "-");
+    assert!(TenantScope::All.contains(&acme) && one.contains(&acme));
+    assert!(!one.contains(&"globex".parse().unwrap()));
+    assert!("".parse::<TenantScope>().is_err());
 }
 
 proptest! {

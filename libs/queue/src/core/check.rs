@@ -17,9 +17,6 @@ pub(crate) fn check(task: &NewTask) -> Result<(), (&'static str, String)> {
         let rule = format!("write 1 to {NAME_BYTES_MAX} letters, digits, `-` and `_`");
         return Err(("name", rule));
     }
-    if task.tenant.is_empty() {
-        return Err(("tenant", "is empty".to_owned()));
-    }
     let target: Option<http::Uri> = task
         .url
         .parse()
@@ -47,7 +44,7 @@ mod tests {
         let mut task = NewTask {
             queue: "dispatch-0".into(),
             name: "d_a".into(),
-            tenant: "acme".into(),
+            tenant: "acme".parse().unwrap(),
             url: "https://worker.example:8443/push".into(),
             body: bytes::Bytes::from_static(b"body"),
             not_before: None,
@@ -62,7 +59,6 @@ mod tests {
         assert_eq!(fault(|task| task.name.clear()), Some("name"));
         assert_eq!(fault(|task| task.name = "a/b".into()), Some("name"));
         assert_eq!(fault(|task| task.name = "a".repeat(501)), Some("name"));
-        assert_eq!(fault(|task| task.tenant.clear()), Some("tenant"));
         for url in ["", "worker", "ftp://worker/", "/push"] {
             assert_eq!(fault(|task| task.url = url.into()), Some("url"), "{url}");
         }

@@ -14,11 +14,11 @@ use std::time::Duration;
 use receiver::Receiver;
 use servo_local::TestDatabase;
 use servo_local::wait::until_true;
-use servo_model::Service;
+use servo_model::{Service, Timestamp};
 use servo_queue::{
     Created, NewTask, PostgresQueue, Pusher, QueueError, QueueSettings, Retry, TaskQueue,
 };
-use servo_store::{DatabaseConfig, Store, Timestamp, sqlx};
+use servo_store::{DatabaseConfig, Store, sqlx};
 use sqlx::{Connection, PgConnection};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -98,7 +98,7 @@ fn task(name: &str, url: &str) -> NewTask {
     NewTask {
         queue: QUEUE.into(),
         name: name.to_owned(),
-        tenant: "acme".to_owned(),
+        tenant: "acme".parse().unwrap(),
         url: url.to_owned(),
         body: format!("body of {name}").into_bytes().into(),
         not_before: None,
@@ -221,12 +221,9 @@ async fn names_are_deleted_an_hour_after_their_end() {
 async fn task_is_not_pushed_before_its_time() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let _pusher = push(&world.queue, 1);
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap();
-    let later = Timestamp::from_unix_us(now.as_micros() as i64 + 3_600_000_000);
+    let in_2096 = Timestamp::from_unix_seconds(4_000_000_000);
     let scheduled = NewTask {
-        not_before: Some(later),
+        not_before: Some(in_2096),
         ..task("d_later", &receiver.url)
     };
     world

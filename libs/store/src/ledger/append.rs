@@ -1,17 +1,31 @@
 //! The statement that appends.
 
-use servo_model::Stream;
+use servo_model::{Position, ShardId, Stream, Timestamp};
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
 use sqlx::{FromRow, PgConnection, Postgres};
 use uuid::Uuid;
 
-use super::{Appended, NewEvent, Outcome};
-use crate::time::Timestamp;
+use super::{AppendError, Appended, NewEvent, Outcome, validate};
+use crate::tx::Tx;
 
 const NEW: i16 = 1;
 const DUPLICATE: i16 = 2;
 const CONFLICT: i16 = 3;
+
+impl Tx {
+    /// Appends events in this transaction. Call it once per transaction, otherwise two transactions
+    /// may deadlock; and call it last, because the shards stay locked until the transaction ends.
+    pub async fn append(&mut self, events: &[NewEvent]) -> Result<Vec<Appended>, AppendError> {
+        validate(events)?;
+        if events.is_empty() {
+            return Ok(Vec::new());
+        }
+        let batch: Vec<&NewEvent> = events.iter().collect();
+        let answers = append_validated(self.connection(), &batch).await;
+        Ok(self.observed(answers)?)
+    }
+}
 
 /// Appends valid events, at least one, and returns one result per event, in order. Runs in the
 /// connection's transaction, or as its own.
@@ -27,7 +41,7 @@ pub(crate) async fn append_validated(
 }
 
 /// outcome, stream, shard, position, event id and time of the event that the ledger stores.
-type Row = (i16, i16, i16, i64, Uuid, Timestamp);
+type Row = (i16, i16, ShardId, Position, Uuid, Timestamp);
 
 fn statement(events: &[&NewEvent]) -> Query<'static, Postgres, PgArguments> {
     sqlx::query(include_str!("../sql/append.sql"))

@@ -1,6 +1,6 @@
 //! The hashes in `ledger.keys`, computed as `ledger.hash_key` and `ledger.hash_body` do.
 
-use servo_model::EventType;
+use servo_model::{EventType, TenantScope};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -11,9 +11,9 @@ pub(super) fn key(event: &NewEvent) -> Uuid {
     key_of(&event.tenant, &event.workspace, &event.idempotency_key)
 }
 
-pub(super) fn key_of(tenant: &str, workspace: &str, key: &str) -> Uuid {
+pub(super) fn key_of(tenant: &TenantScope, workspace: &str, key: &str) -> Uuid {
     Uuid::from_bytes(truncated_sha256([
-        tenant.as_bytes(),
+        tenant.as_str().as_bytes(),
         b"\0",
         workspace.as_bytes(),
         b"\0",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use servo_model::EventType;
+use servo_model::{Epoch, EventType, Position, ShardId, Timestamp};
 use sqlx::Postgres;
 use sqlx::postgres::PgArguments;
 use sqlx::query::Query;
@@ -10,22 +10,21 @@ use sqlx::query::Query;
 use super::{NewEvent, hash};
 use crate::error::StoreError;
 use crate::lease::Lease;
-use crate::store::LoopStore;
-use crate::time::Timestamp;
+use crate::pool::LoopStore;
 
 /// The shards whose watermarks one statement moves, and the events it appends to them.
 #[derive(Debug)]
 pub struct HeldBatch<'a> {
-    leases: BTreeMap<i16, ShardMove<'a>>,
+    leases: BTreeMap<ShardId, ShardMove<'a>>,
     at: Timestamp,
-    events: Vec<(i64, &'a NewEvent)>,
+    events: Vec<(Position, &'a NewEvent)>,
 }
 
 #[derive(Debug)]
 struct ShardMove<'a> {
     lease: &'a Lease,
-    from: i64,
-    to: i64,
+    from: Position,
+    to: Position,
 }
 
 impl<'a> HeldBatch<'a> {
@@ -39,20 +38,25 @@ impl<'a> HeldBatch<'a> {
     }
 
     /// Moves a shard's watermark over events that are already in the ledger.
-    pub fn advance(&mut self, lease: &'a Lease, from: i64, to: i64) {
+    pub fn advance(&mut self, lease: &'a Lease, from: Position, to: Position) {
         self.leases
             .insert(lease.shard, ShardMove { lease, from, to });
     }
 
     /// Appends an event after the shard's current watermark in this batch, which must be its head.
     /// Returns its position.
-    pub fn append(&mut self, lease: &'a Lease, watermark: i64, event: &'a NewEvent) -> i64 {
+    pub fn append(
+        &mut self,
+        lease: &'a Lease,
+        watermark: Position,
+        event: &'a NewEvent,
+    ) -> Position {
         let shard_move = self.leases.entry(lease.shard).or_insert(ShardMove {
             lease,
             from: watermark,
             to: watermark,
         });
-        shard_move.to += 1;
+        shard_move.to = shard_move.to.next();
         self.events.push((shard_move.to, event));
         shard_move.to
     }
@@ -72,22 +76,25 @@ impl<'a> HeldBatch<'a> {
             .values()
             .next()
             .map_or("", |shard_move| &*shard_move.lease.holder);
-        let shards = |field: fn(&ShardMove<'_>) -> i64| {
-            self.leases.values().map(field).collect::<Vec<i64>>()
+        let marks = |field: fn(&ShardMove<'_>) -> Position| {
+            self.leases.values().map(field).collect::<Vec<Position>>()
         };
+        let epochs: Vec<Epoch> = (self.leases.values())
+            .map(|shard_move| shard_move.lease.epoch)
+            .collect();
         query
             .bind(holder)
-            .bind(self.leases.keys().copied().collect::<Vec<i16>>())
-            .bind(shards(|shard_move| shard_move.lease.epoch))
-            .bind(shards(|shard_move| shard_move.from))
-            .bind(shards(|shard_move| shard_move.to))
+            .bind(self.leases.keys().copied().collect::<Vec<ShardId>>())
+            .bind(epochs)
+            .bind(marks(|shard_move| shard_move.from))
+            .bind(marks(|shard_move| shard_move.to))
             .bind(self.at)
             .bind(self.column(|e| e.shard))
             .bind(
                 self.events
                     .iter()
                     .map(|(position, _)| *position)
-                    .collect::<Vec<i64>>(),
+                    .collect::<Vec<Position>>(),
             )
             .bind(self.column(|e| e.event_id))
             .bind(self.column(|e| EventType::code(e.kind)))

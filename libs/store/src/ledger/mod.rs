@@ -6,13 +6,11 @@ mod held;
 mod read;
 mod shared;
 
-use servo_model::{EventType, Stream};
+use servo_model::{EventType, Position, ShardId, Stream, TenantScope, Timestamp};
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::time::Timestamp;
 
-pub(crate) use append::append_validated;
 pub use held::HeldBatch;
 pub use read::{EVENTS_PER_READ_MAX, Event, LedgerReader, ReadError};
 pub use shared::{Ledger, LedgerCounts};
@@ -35,8 +33,9 @@ pub struct NewEvent {
     /// The version of the payload's schema.
     pub version: i16,
     /// A shard of the stream of `kind`.
-    pub shard: i16,
-    pub tenant: String,
+    pub shard: ShardId,
+    /// Only events of the dispatch stream may be for all tenants.
+    pub tenant: TenantScope,
     /// Empty for events of the whole tenant.
     pub workspace: String,
     /// Unique per (tenant, workspace) for seven days.
@@ -76,8 +75,8 @@ pub struct Appended {
     pub outcome: Outcome,
     /// The address of the event that the ledger stores under this key.
     pub stream: Stream,
-    pub shard: i16,
-    pub position: i64,
+    pub shard: ShardId,
+    pub position: Position,
     pub recorded_at: Timestamp,
 }
 
@@ -93,7 +92,7 @@ pub enum Outcome {
 
 /// Checks everything that does not need the database, so that one bad event does not fail others
 /// that share its commit.
-pub(crate) fn validate(events: &[NewEvent]) -> Result<(), AppendError> {
+fn validate(events: &[NewEvent]) -> Result<(), AppendError> {
     if events.len() > EVENTS_PER_BATCH_MAX {
         return Err(AppendError::TooManyEvents(events.len()));
     }
@@ -113,12 +112,12 @@ pub(crate) fn validate(events: &[NewEvent]) -> Result<(), AppendError> {
 
 fn fault_of(event: &NewEvent) -> Option<(&'static str, String)> {
     let stream = event.kind.stream();
-    if !(0..stream.shards()).contains(&event.shard) {
+    if !stream.has_shard(event.shard) {
         let fault = format!(
             "is {}, but stream {} has {}",
             event.shard,
             stream.name(),
-            stream.shards()
+            stream.shard_count()
         );
         return Some(("shard", fault));
     }
@@ -128,14 +127,11 @@ fn fault_of(event: &NewEvent) -> Option<(&'static str, String)> {
             format!("is {}; versions count from 1", event.version),
         ));
     }
-    if event.tenant.is_empty() {
-        return Some((
-            "tenant",
-            "is empty; every event belongs to a tenant".to_owned(),
-        ));
+    if event.tenant == TenantScope::All && stream != Stream::Dispatch {
+        let fault = "is `-`; only events of the dispatch stream may be for all tenants";
+        return Some(("tenant", fault.to_owned()));
     }
     let texts = [
-        ("tenant", &event.tenant),
         ("workspace", &event.workspace),
         ("idempotency_key", &event.idempotency_key),
     ];

@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use servo_model::{EventType, Stream};
+use servo_model::{EventType, Position, ShardId, Stream, TenantScope, Timestamp};
 use uuid::Uuid;
 
 use super::hash;
 use crate::error::StoreError;
 use crate::generation::Generation;
-use crate::store::LoopStore;
-use crate::time::Timestamp;
+use crate::pool::LoopStore;
 
 /// The maximum number of events of one read.
 pub const EVENTS_PER_READ_MAX: i64 = 1_000;
@@ -18,13 +17,13 @@ pub const EVENTS_PER_READ_MAX: i64 = 1_000;
 /// An event as stored in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct Event {
-    pub position: i64,
+    pub position: Position,
     pub event_id: Uuid,
     /// A number, because a newer version may have appended a type that this one does not know.
     #[sqlx(rename = "type")]
     pub type_code: i16,
     pub version: i16,
-    pub tenant: String,
+    pub tenant: TenantScope,
     pub workspace: String,
     pub recorded_at: Timestamp,
     /// The service that appended it, as determined by the database.
@@ -51,9 +50,9 @@ pub enum ReadError {
     )]
     Gap {
         stream: Stream,
-        shard: i16,
-        after: i64,
-        found: i64,
+        shard: ShardId,
+        after: Position,
+        found: Position,
     },
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -68,7 +67,7 @@ pub struct LedgerReader {
 
 /// The last position read from each shard and its time. Only a hint for the query, and invalid once
 /// Postgres may have lost that event.
-type ReadPositions = HashMap<(Stream, i16), (Generation, i64, Timestamp)>;
+type ReadPositions = HashMap<(Stream, ShardId), (Generation, Position, Timestamp)>;
 
 impl LedgerReader {
     pub(crate) fn new(loops: LoopStore) -> Self {
@@ -83,8 +82,8 @@ impl LedgerReader {
     pub async fn read(
         &self,
         stream: Stream,
-        shard: i16,
-        after: i64,
+        shard: ShardId,
+        after: Position,
         limit: i64,
     ) -> Result<Vec<Event>, ReadError> {
         let generation = self.loops.pool.generations.current();
@@ -108,7 +107,7 @@ impl LedgerReader {
     /// Returns the event with an idempotency key, if the key has not expired.
     pub async fn by_key(
         &self,
-        tenant: &str,
+        tenant: &TenantScope,
         workspace: &str,
         key: &str,
     ) -> Result<Option<Event>, StoreError> {
@@ -118,11 +117,11 @@ impl LedgerReader {
     }
 
     /// A time that is not later than that of any event after `after`.
-    fn recorded_from(&self, stream: Stream, shard: i16, after: i64) -> Timestamp {
+    fn recorded_from(&self, stream: Stream, shard: ShardId, after: Position) -> Timestamp {
         let current = self.loops.pool.generations.current();
         match self.lock().get(&(stream, shard)) {
             Some((generation, position, at)) if *generation == current && *position <= after => *at,
-            _ => Timestamp::from_unix_us(0),
+            _ => Timestamp::UNIX_EPOCH,
         }
     }
 
@@ -133,10 +132,15 @@ impl LedgerReader {
     }
 }
 
-fn check_dense(stream: Stream, shard: i16, after: i64, events: &[Event]) -> Result<(), ReadError> {
+fn check_dense(
+    stream: Stream,
+    shard: ShardId,
+    after: Position,
+    events: &[Event],
+) -> Result<(), ReadError> {
     let mut last = after;
     for event in events {
-        if event.position != last + 1 {
+        if event.position != last.next() {
             return Err(ReadError::Gap {
                 stream,
                 shard,

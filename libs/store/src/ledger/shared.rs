@@ -16,7 +16,7 @@ use sqlx::pool::PoolConnection;
 use super::append::append_validated;
 use super::{AppendError, Appended, BadEvent, EVENTS_PER_BATCH_MAX, NewEvent, validate};
 use crate::error::StoreError;
-use crate::store::LoopStore;
+use crate::pool::LoopStore;
 
 /// The events that may wait in memory, per flusher. A caller beyond it waits for capacity.
 const EVENTS_QUEUED_MAX: usize = 4_096;
@@ -99,7 +99,7 @@ impl Ledger {
         };
         let queued: usize = self.flushers.iter().map(Batcher::queued).sum();
         let flusher = if queued > EVENTS_FOR_ALL_FLUSHERS {
-            usize::from(first.shard.unsigned_abs()) % FLUSHERS
+            first.shard.index() % FLUSHERS
         } else {
             0
         };

@@ -17,7 +17,7 @@ async fn sync_shards(tx: &mut PgConnection) -> Result<(), MigrateError> {
     for stream in Stream::ALL {
         sqlx::query(include_str!("../sql/sync_shards.sql"))
             .bind(stream.code())
-            .bind(stream.shards())
+            .bind(stream.shard_count())
             .execute(&mut *tx)
             .await?;
     }

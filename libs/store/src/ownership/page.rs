@@ -123,7 +123,7 @@ fn lessees() -> String {
     let mut page =
         String::from("## Streams\n\n| stream | number | shards | leased by |\n|---|---|---|---|\n");
     for stream in Stream::ALL {
-        let (name, code, shards) = (stream.name(), stream.code(), stream.shards());
+        let (name, code, shards) = (stream.name(), stream.code(), stream.shard_count());
         let _ = writeln!(page, "| {name} | {code} | {shards} | {} |", stream.owner());
     }
     page

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use servo_local::{Postgres, PostgresOptions, TestDatabase};
-use servo_model::{EventType, Service};
+use servo_model::{EventType, Position, Service, ShardId, Stream, TenantId};
 use servo_store::{DatabaseConfig, LeaseTtl, Leases, NewEvent, Store};
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
@@ -43,14 +43,31 @@ pub(crate) fn new_id() -> Uuid {
     Uuid::from_u128(ulid::Ulid::generate().into())
 }
 
+/// A shard of the execution stream.
+pub(crate) fn shard(number: u32) -> ShardId {
+    Stream::Execution.shard(number).unwrap()
+}
+
+pub(crate) fn shards<const N: usize>(numbers: [u32; N]) -> [ShardId; N] {
+    numbers.map(shard)
+}
+
+pub(crate) fn at(position: u32) -> Position {
+    Position::START.plus(position)
+}
+
+pub(crate) fn tenant(name: &str) -> TenantId {
+    name.parse().unwrap()
+}
+
 /// An event with a unique body.
-pub(crate) fn event(kind: EventType, shard: i16, tenant: &str, key: &str) -> NewEvent {
+pub(crate) fn event(kind: EventType, shard: ShardId, tenant: &str, key: &str) -> NewEvent {
     NewEvent {
         event_id: new_id(),
         kind,
         version: 1,
         shard,
-        tenant: tenant.to_owned(),
+        tenant: tenant.parse().unwrap(),
         workspace: "main".to_owned(),
         idempotency_key: key.to_owned(),
         correlation_id: Some(new_id()),
@@ -62,8 +79,8 @@ pub(crate) fn event(kind: EventType, shard: i16, tenant: &str, key: &str) -> New
 pub(crate) fn leases(store: &Store, holder: &str) -> Leases {
     let ttl = LeaseTtl::new(LeaseTtl::MIN).unwrap();
     Leases::new(
-        store,
-        servo_model::Stream::Execution,
+        store.loops(),
+        Stream::Execution,
         holder,
         "127.0.0.1:7412",
         ttl,

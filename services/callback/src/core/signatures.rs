@@ -9,6 +9,7 @@
 
 use std::time::Duration;
 
+use servo_model::Timestamp;
 use servo_model::presign::{CallbackPath, CallbackVerb, KeyRing, PresignError, SignatureGrace};
 
 /// Why a call's signature is rejected.
@@ -86,14 +87,13 @@ impl SignatureVerifier {
         self.interval
     }
 
-    /// Returns the signed path if it was signed for this call and has not expired at `now`, in
-    /// seconds since 1970.
+    /// Returns the signed path if it was signed for this call and has not expired at `now`.
     pub fn verify(
         &self,
         presented: PresentedPaths<'_>,
         verb: CallbackVerb,
         names: AttemptNames<'_>,
-        now: i64,
+        now: Timestamp,
     ) -> Result<CallbackPath, SignatureError> {
         let path = self.verify_path(presented, verb, now)?;
         if names.match_path(&path) {
@@ -108,9 +108,12 @@ impl SignatureVerifier {
         &self,
         presented: PresentedPaths<'_>,
         verb: CallbackVerb,
-        now: i64,
+        now: Timestamp,
     ) -> Result<CallbackPath, SignatureError> {
-        let path = match self.keys.verify_callback(presented.presigned, now) {
+        let path = match self
+            .keys
+            .verify_callback(presented.presigned, now.unix_seconds())
+        {
             Err(PresignError::Expired) if is_renewable(verb) && !presented.renewal.is_empty() => {
                 self.verify_renewal(presented, now)?
             }
@@ -127,12 +130,12 @@ impl SignatureVerifier {
     fn verify_renewal(
         &self,
         presented: PresentedPaths<'_>,
-        now: i64,
+        now: Timestamp,
     ) -> Result<CallbackPath, SignatureError> {
         let expired = self.keys.verify_expired_callback(presented.presigned)?;
         let outcome = self
             .keys
-            .verify_callback(presented.renewal, now)
+            .verify_callback(presented.renewal, now.unix_seconds())
             .map_err(SignatureError::Renewal)?;
         let expected = CallbackPath {
             verb: CallbackVerb::Finished,
@@ -152,11 +155,10 @@ impl SignatureVerifier {
         path: &CallbackPath,
         verb: CallbackVerb,
         heartbeat_timeout: Duration,
-        now: i64,
+        now: Timestamp,
     ) -> String {
-        let expires = now.saturating_add(whole_seconds(
-            self.grace.heartbeat_signature_ttl(heartbeat_timeout),
-        ));
+        let ttl = whole_seconds(self.grace.heartbeat_signature_ttl(heartbeat_timeout));
+        let expires = now.unix_seconds().saturating_add(ttl);
         self.keys.sign_callback(
             &CallbackPath {
                 verb,
@@ -185,8 +187,8 @@ mod tests {
 
     use super::*;
 
-    const NOW: i64 = 1_800_000_000;
-    const LONG_AGO: i64 = NOW - 100_000;
+    const NOW: Timestamp = Timestamp::from_unix_seconds(1_800_000_000);
+    const LONG_AGO: Timestamp = Timestamp::from_unix_seconds(1_799_900_000);
 
     fn verifier(kid: &str) -> SignatureVerifier {
         let key = SigningKey::new(kid, [7; 32]).unwrap();
@@ -211,7 +213,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn signed_at(verifier: &SignatureVerifier, verb: CallbackVerb, at: i64) -> String {
+    fn signed_at(verifier: &SignatureVerifier, verb: CallbackVerb, at: Timestamp) -> String {
         verifier.renew(&path(verb), verb, HEARTBEAT_TIMEOUT, at)
     }
 
@@ -329,7 +331,7 @@ mod tests {
     #[test]
     fn f14_signature_lives_for_the_heartbeat_timeout_plus_grace() {
         let verifier = verifier("k1");
-        let grace = 3 * SignatureGrace::default().get().as_secs().cast_signed();
+        let grace = 3 * SignatureGrace::default().get().as_secs();
         for (timeout, seconds) in [
             (Duration::from_millis(1), 1),
             (Duration::from_millis(1_500), 2),
@@ -337,12 +339,12 @@ mod tests {
             (HEARTBEAT_TIMEOUT, 300),
             (Duration::from_secs(86_400), 86_400),
         ] {
-            let signed_ago = |ago: i64| {
+            let signed_ago = |ago: u64| {
                 verifier.renew(
                     &path(CallbackVerb::Heartbeat),
                     CallbackVerb::Heartbeat,
                     timeout,
-                    NOW - ago,
+                    NOW.minus(Duration::from_secs(ago)),
                 )
             };
             let tried =

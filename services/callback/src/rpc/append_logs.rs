@@ -49,7 +49,7 @@ pub(crate) async fn append_logs(
         });
     }
     let stored = callback.logs.append(LogBatch {
-        tenant: request.tenant,
+        tenant: path.tenant.clone(),
         workspace: request.workspace,
         run: Uuid::from_bytes(*path.run.as_bytes()),
         attempt: Uuid::from_bytes(*path.attempt.as_bytes()),

@@ -26,7 +26,7 @@ pub(crate) async fn heartbeat(
         .ok_or_else(|| Error::bad_field("task", "is missing; the envelope contains it"))?;
     let timeout = heartbeat_timeout(request.heartbeat_timeout)?;
     let heartbeat = Heartbeat {
-        tenant: request.tenant,
+        tenant: path.tenant.clone(),
         run: path.run,
         attempt: path.attempt,
         ordinal: column("task.ordinal", task.ordinal)?,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use prost::Message as _;
 use servo_mesh::{Error, Reason};
 use servo_model::states::TaskState;
-use servo_model::{AttemptId, RunId, TaskId, TaskKey, TaskRef};
+use servo_model::{AttemptId, RunId, TaskId, TaskKey, TaskRef, TenantId};
 use servo_proto::v1 as pb;
-use servo_service::errors;
+use servo_service::{errors, request};
 use servo_store::TenantTx;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -62,6 +62,7 @@ enum LogScope {
 struct Tail {
     callback: Callback,
     request: pb::TailLogsRequest,
+    tenant: TenantId,
     run: RunId,
     scope: LogScope,
     /// Task keys of the plan by ordinal; empty until the run has a plan.
@@ -82,6 +83,7 @@ struct Page {
 
 impl Tail {
     async fn begin(callback: Callback, request: pb::TailLogsRequest) -> Result<Tail, Error> {
+        let tenant = request::tenant(&request.tenant)?;
         let bad =
             |field: &str, fault: &dyn std::fmt::Display| Error::bad_field(field, fault.to_string());
         let run: RunId = request
@@ -105,6 +107,7 @@ impl Tail {
         let mut tail = Tail {
             callback,
             request,
+            tenant,
             run,
             scope,
             keys: Vec::new(),
@@ -115,7 +118,7 @@ impl Tail {
         let store = tail.callback.store.clone();
         let mut tx = store
             .requests()
-            .begin(&tail.request.tenant)
+            .begin(&tail.tenant)
             .await
             .map_err(errors::store)?;
         tail.load_attempts(&mut tx).await?;
@@ -167,7 +170,7 @@ impl Tail {
         let store = self.callback.store.clone();
         let mut tx = store
             .requests()
-            .begin(&self.request.tenant)
+            .begin(&self.tenant)
             .await
             .map_err(errors::store)?;
         // Read before the lines, so that all lines of a run that has ended are seen.
@@ -243,8 +246,7 @@ impl Tail {
             return Ok(());
         };
         if self.keys.is_empty() {
-            let (tenant, workspace) = (&self.request.tenant, &self.request.workspace);
-            let plan = store::read_plan(tx, tenant, workspace, plan_id)
+            let plan = store::read_plan(tx, &self.tenant, &self.request.workspace, plan_id)
                 .await
                 .map_err(errors::store)?;
             let Some(plan) = plan else { return Ok(()) };

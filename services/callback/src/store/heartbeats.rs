@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, RunId, TenantId};
 use servo_store::{LoopStore, StoreError, query};
 use uuid::Uuid;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Heartbeat {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantId,
     pub(crate) run: RunId,
     pub(crate) attempt: AttemptId,
     pub(crate) ordinal: i32,

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use servo_model::RunId;
+use servo_model::{RunId, TenantId};
 use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 /// The lines of one call, encoded as `servo.v1.AppendLogsRequest` without the names of the attempt.
 #[derive(Debug)]
 pub(crate) struct LogBatch {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantId,
     pub(crate) workspace: String,
     pub(crate) run: Uuid,
     pub(crate) attempt: Uuid,

@@ -1,6 +1,6 @@
 //! Runs, tasks and plans, which the scheduler and the planner write.
 
-use servo_model::RunId;
+use servo_model::{RunId, TenantId};
 use servo_store::{StoreError, TenantTx, query};
 use uuid::Uuid;
 
@@ -24,7 +24,7 @@ pub(crate) async fn find_run(
 /// Returns the encoded plan.
 pub(crate) async fn read_plan(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantId,
     workspace: &str,
     plan_id: Vec<u8>,
 ) -> Result<Option<Vec<u8>>, StoreError> {

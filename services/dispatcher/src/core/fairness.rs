@@ -14,91 +14,102 @@
 //! per weight of the active tenants ([`Usage::raise_to`]): it gets the next free slot, but not the
 //! time it was idle.
 
-use super::Seconds;
+use std::time::Duration;
+
+use servo_model::Timestamp;
 
 /// Time after which a finished attempt counts half.
-const HALF_LIFE: Seconds = 60.0;
+const HALF_LIFE: Duration = Duration::from_secs(60);
 /// Weight of one finished task in the running mean.
 const MEAN_STEP: f64 = 1.0 / 32.0;
-/// The assumed duration of a task before the first one has ended.
-const MEAN_FIRST: Seconds = 0.1;
+/// The assumed seconds of a task before the first one has ended.
+const MEAN_SECONDS_FIRST: f64 = 0.1;
 
 /// Worker seconds of one tenant: decaying ones of finished attempts and growing ones of live
 /// attempts.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct Usage {
-    finished: Seconds,
-    /// The time that `finished` refers to.
-    at: Seconds,
+    finished_seconds: f64,
+    /// The time that `finished_seconds` refers to.
+    at: Timestamp,
     live: u32,
-    /// Sum of the start times of live attempts. Gives their total age without a loop over them.
-    since_sum: f64,
+    /// Sum of the start times of live attempts in microseconds since 1970. Gives their total age
+    /// without a loop over them.
+    since_sum_us: i128,
+}
+
+impl Default for Usage {
+    fn default() -> Usage {
+        Usage {
+            finished_seconds: 0.0,
+            at: Timestamp::UNIX_EPOCH,
+            live: 0,
+            since_sum_us: 0,
+        }
+    }
 }
 
 impl Usage {
     /// Returns finished and elapsed seconds plus one mean task per live attempt, because a task
     /// that was claimed a moment ago must not be free.
-    pub(crate) fn seconds(&self, now: Seconds, mean: Seconds) -> Seconds {
-        self.accrued(now) + f64::from(self.live) * mean
+    pub(crate) fn seconds(&self, now: Timestamp, mean_seconds: f64) -> f64 {
+        self.accrued(now) + f64::from(self.live) * mean_seconds
     }
 
     /// Returns finished and elapsed seconds, without an estimate of what live attempts will still
     /// take.
-    pub(crate) fn accrued(&self, now: Seconds) -> Seconds {
-        let elapsed = f64::from(self.live) * now - self.since_sum;
-        self.finished_at(now) + elapsed.max(0.0)
+    pub(crate) fn accrued(&self, now: Timestamp) -> f64 {
+        let elapsed_us = i128::from(self.live) * i128::from(now.unix_us()) - self.since_sum_us;
+        self.finished_at(now) + elapsed_us.max(0) as f64 / 1e6
     }
 
-    pub(crate) fn attempt_started(&mut self, since: Seconds) {
+    pub(crate) fn attempt_started(&mut self, since: Timestamp) {
         self.live += 1;
-        self.since_sum += since;
+        self.since_sum_us += i128::from(since.unix_us());
     }
 
     /// Moves an attempt that started at `since` and held its slot for `held` from live to finished.
-    pub(crate) fn attempt_ended(&mut self, since: Seconds, held: Seconds, now: Seconds) {
+    pub(crate) fn attempt_ended(&mut self, since: Timestamp, held: Duration, now: Timestamp) {
         self.live = self.live.saturating_sub(1);
-        // Resets to exactly 0, so that rounding errors do not accumulate.
-        self.since_sum = if self.live == 0 {
-            0.0
-        } else {
-            self.since_sum - since
-        };
-        self.set_finished(self.finished_at(now) + held.max(0.0), now);
+        self.since_sum_us -= i128::from(since.unix_us());
+        self.set_finished(self.finished_at(now) + held.as_secs_f64(), now);
     }
 
-    /// Raises usage to `least`, so that a tenant that was idle does not catch up on the time it was
+    /// Raises usage to `least` seconds, so that a tenant that was idle does not catch up on the time it was
     /// idle.
-    pub(crate) fn raise_to(&mut self, least: Seconds, now: Seconds) {
+    pub(crate) fn raise_to(&mut self, least: f64, now: Timestamp) {
         let missing = least - self.accrued(now);
         if missing > 0.0 {
             self.set_finished(self.finished_at(now) + missing, now);
         }
     }
 
-    fn finished_at(&self, now: Seconds) -> Seconds {
-        self.finished * (-(now - self.at).max(0.0) / HALF_LIFE).exp2()
+    fn finished_at(&self, now: Timestamp) -> f64 {
+        let half_lives = now.since(self.at).as_secs_f64() / HALF_LIFE.as_secs_f64();
+        self.finished_seconds * (-half_lives).exp2()
     }
 
-    fn set_finished(&mut self, finished: Seconds, now: Seconds) {
-        self.finished = finished;
+    fn set_finished(&mut self, seconds: f64, now: Timestamp) {
+        self.finished_seconds = seconds;
         self.at = self.at.max(now);
     }
 }
 
-/// Running mean of the duration of tasks.
+/// Running mean of the seconds that tasks take.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct MeanDuration(Option<Seconds>);
+pub(crate) struct MeanDuration(Option<f64>);
 
 impl MeanDuration {
     pub(crate) const fn unknown() -> MeanDuration {
         MeanDuration(None)
     }
 
-    pub(crate) fn get(self) -> Seconds {
-        self.0.unwrap_or(MEAN_FIRST)
+    pub(crate) fn seconds(self) -> f64 {
+        self.0.unwrap_or(MEAN_SECONDS_FIRST)
     }
 
-    pub(crate) fn learn(&mut self, held: Seconds) {
+    pub(crate) fn learn(&mut self, held: Duration) {
+        let held = held.as_secs_f64();
         let mean = self.0.unwrap_or(held);
         self.0 = Some(mean + (held - mean) * MEAN_STEP);
     }
@@ -126,46 +137,50 @@ impl Ord for Share {
 mod tests {
     use super::*;
 
-    fn near(left: Seconds, right: Seconds) {
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_unix_seconds(second)
+    }
+
+    fn near(left: f64, right: f64) {
         assert!((left - right).abs() < 1e-9, "{left} is not {right}");
     }
 
     #[test]
     fn finished_seconds_count_half_after_a_half_life() {
         let mut usage = Usage::default();
-        usage.attempt_started(100.0);
-        usage.attempt_ended(100.0, 8.0, 108.0);
-        near(usage.seconds(108.0, 1.0), 8.0);
-        near(usage.seconds(168.0, 1.0), 4.0);
-        near(usage.seconds(228.0, 1.0), 2.0);
+        usage.attempt_started(at(100));
+        usage.attempt_ended(at(100), Duration::from_secs(8), at(108));
+        near(usage.seconds(at(108), 1.0), 8.0);
+        near(usage.seconds(at(168), 1.0), 4.0);
+        near(usage.seconds(at(228), 1.0), 2.0);
     }
 
     #[test]
     fn live_attempts_count_elapsed_time_plus_one_mean_task() {
         let mut usage = Usage::default();
-        usage.attempt_started(10.0);
-        usage.attempt_started(12.0);
-        near(usage.seconds(12.0, 0.5), 2.0 + 1.0);
-        near(usage.seconds(15.0, 0.5), 5.0 + 3.0 + 1.0);
-        usage.attempt_ended(10.0, 5.0, 15.0);
-        near(usage.seconds(15.0, 0.5), 5.0 + 3.0 + 0.5);
+        usage.attempt_started(at(10));
+        usage.attempt_started(at(12));
+        near(usage.seconds(at(12), 0.5), 2.0 + 1.0);
+        near(usage.seconds(at(15), 0.5), 5.0 + 3.0 + 1.0);
+        usage.attempt_ended(at(10), Duration::from_secs(5), at(15));
+        near(usage.seconds(at(15), 0.5), 5.0 + 3.0 + 0.5);
     }
 
     #[test]
     fn returning_tenant_is_raised_to_the_minimum_and_never_lowered() {
         let mut usage = Usage::default();
-        usage.raise_to(7.0, 50.0);
-        near(usage.seconds(50.0, 1.0), 7.0);
-        usage.raise_to(3.0, 50.0);
-        near(usage.seconds(50.0, 1.0), 7.0);
+        usage.raise_to(7.0, at(50));
+        near(usage.seconds(at(50), 1.0), 7.0);
+        usage.raise_to(3.0, at(50));
+        near(usage.seconds(at(50), 1.0), 7.0);
     }
 
     #[test]
     fn mean_follows_task_durations() {
         let mut mean = MeanDuration::unknown();
-        mean.learn(2.0);
-        near(mean.get(), 2.0);
-        (0..1000).for_each(|_| mean.learn(4.0));
-        assert!((mean.get() - 4.0).abs() < 1e-6);
+        mean.learn(Duration::from_secs(2));
+        near(mean.seconds(), 2.0);
+        (0..1000).for_each(|_| mean.learn(Duration::from_secs(4)));
+        assert!((mean.seconds() - 4.0).abs() < 1e-6);
     }
 }

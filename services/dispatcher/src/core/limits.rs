@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use servo_model::{PerTenant, TenantId, WorkspaceId};
+use servo_model::{PerTenant, TenantId, TenantScope, WorkspaceId};
 
 /// Shares are given in parts per million.
 const PPM: u64 = 1_000_000;
@@ -82,8 +82,7 @@ fn part(slots: u32, ppm: u32, round: u64) -> u32 {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pause {
     pub pause_id: Arc<str>,
-    /// `None` pauses all tenants.
-    pub tenant: Option<TenantId>,
+    pub tenant: TenantScope,
     pub workspace: Option<WorkspaceId>,
     pub pool: Option<Arc<str>>,
 }
@@ -100,8 +99,8 @@ impl Pauses {
         let mut all = Pauses::default();
         for pause in pauses {
             match pause.tenant.clone() {
-                None => all.all_tenants.insert(pause),
-                Some(tenant) => all.tenants.entry(tenant).or_default().insert(pause),
+                TenantScope::All => all.all_tenants.insert(pause),
+                TenantScope::One(tenant) => all.tenants.entry(tenant).or_default().insert(pause),
             };
         }
         all
@@ -163,7 +162,7 @@ mod tests {
             ("prod".parse().unwrap(), "dev".parse().unwrap());
         let pause = Pause {
             pause_id: "p".into(),
-            tenant: Some(acme.clone()),
+            tenant: (&acme).into(),
             workspace: Some(prod.clone()),
             pool: Some("db".into()),
         };

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use servo_model::{AttemptId, RunId, TaskRef, TenantId, WorkerId};
+use servo_model::{AttemptId, RunId, TaskRef, TenantId, Timestamp, WorkerId};
 
-use super::Seconds;
 use super::demand::PlanRef;
 use super::streams::SourceId;
 use super::workers::WorkerKey;
@@ -20,7 +19,7 @@ pub struct LiveAttempt {
     pub attempt: u32,
     /// `None` when the scheduler did not report a worker.
     pub worker: Option<WorkerId>,
-    pub(crate) since: Seconds,
+    pub(crate) since: Timestamp,
     pub(crate) backfill: bool,
     pub cancelling: bool,
     /// Delivered through the push queue.
@@ -33,8 +32,8 @@ pub struct LiveAttempt {
     /// Everything that an envelope needs in addition to the plan. `None` for an attempt that
     /// another dispatcher claimed and delivered.
     pub(crate) details: Option<Arc<DispatchDetails>>,
-    /// Seconds that the run was charged in advance.
-    pub(crate) charged: Seconds,
+    /// Worker seconds that the run was charged in advance.
+    pub(crate) charged_seconds: f64,
 }
 
 impl LiveAttempt {
@@ -54,7 +53,7 @@ impl LiveAttempt {
             task: TaskRef::planned(0),
             attempt: 1,
             worker: None,
-            since: 0.0,
+            since: Timestamp::UNIX_EPOCH,
             backfill: false,
             cancelling: false,
             pushed: false,
@@ -62,18 +61,14 @@ impl LiveAttempt {
             phase: Phase::Sent,
             sent_to: None,
             details: None,
-            charged: 0.0,
+            charged_seconds: 0.0,
         }
     }
 
     /// Returns whether the attempt was given to this worker. An id of another tenant's worker does
     /// not match.
     pub fn belongs_to(&self, worker: &WorkerKey) -> bool {
-        self.worker == Some(worker.id)
-            && worker
-                .tenant
-                .as_ref()
-                .is_none_or(|tenant| self.tenant == *tenant)
+        self.worker == Some(worker.id) && worker.tenant.contains(&self.tenant)
     }
 
     /// Returns whether the attempt holds a credit that its worker has not seen used yet.

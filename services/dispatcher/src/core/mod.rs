@@ -30,9 +30,3 @@ pub use limits::{Limits, Pause, TenantLimits};
 pub use live::{DispatchDetails, LiveAttempt};
 pub use streams::SourceId;
 pub use workers::{REGISTRATION_TTL, Worker, WorkerKey};
-
-/// Seconds since 1970. Only differences matter.
-pub type Seconds = f64;
-
-/// The tenant name that stands for all tenants, and for workers that serve all of them.
-pub const ALL_TENANTS: &str = "-";

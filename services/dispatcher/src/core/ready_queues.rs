@@ -8,9 +8,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use servo_model::{RunId, TaskRef};
+use servo_model::{RunId, TaskRef, Timestamp};
 
-use super::Seconds;
 use super::demand::Demand;
 use super::fairness::Share;
 
@@ -27,7 +26,7 @@ pub(crate) struct QueueKey {
 pub(crate) struct QueuedTask {
     pub(crate) attempt: u32,
     pub(crate) failures: u32,
-    pub(crate) since: Seconds,
+    pub(crate) since: Timestamp,
     /// The item of a mapped child as JSON; empty for other tasks.
     pub(crate) item_json: Arc<str>,
 }

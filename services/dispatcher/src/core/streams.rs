@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use servo_model::{AttemptId, Stream};
+use servo_model::{AdmissionShard, AttemptId, Epoch, ShardId, Stream};
 
 use super::admission::Snapshot;
 
@@ -13,14 +13,14 @@ pub struct SourceId(pub u64);
 
 /// A set of admission shards as a bit mask.
 pub(crate) type ShardSet = u16;
-const _: () = assert!(Stream::Dispatch.shards() as u32 == ShardSet::BITS);
+const _: () = assert!(Stream::Dispatch.shard_count() as u32 == ShardSet::BITS);
 
 /// One execution shard.
 #[derive(Debug, Default)]
 pub(crate) struct ShardState {
     /// The open stream whose snapshot of this shard is complete.
     pub(crate) source: Option<SourceId>,
-    pub(crate) epoch: u64,
+    pub(crate) epoch: Epoch,
     /// The admission shards whose live attempts on this shard were reported since we acquired them.
     /// The bits stay set when the stream ends, because only this instance can add live attempts.
     pub(crate) complete_for: ShardSet,
@@ -39,11 +39,10 @@ pub(crate) struct Streams {
 
 impl Default for Streams {
     fn default() -> Streams {
-        let shards = (0..Stream::Execution.shards())
-            .map(|_| ShardState::default())
-            .collect();
         Streams {
-            shards,
+            shards: (Stream::Execution.shards())
+                .map(|_| ShardState::default())
+                .collect(),
             opened_for: HashMap::new(),
             batches: HashMap::new(),
         }
@@ -51,7 +50,11 @@ impl Default for Streams {
 }
 
 impl Streams {
-    pub(crate) fn open(&mut self, source: SourceId, shards: impl IntoIterator<Item = i16>) {
+    pub(crate) fn open(
+        &mut self,
+        source: SourceId,
+        shards: impl IntoIterator<Item = AdmissionShard>,
+    ) {
         let set = shards.into_iter().fold(0, |set, shard| set | bit(shard));
         self.opened_for.insert(source, set);
     }
@@ -61,7 +64,7 @@ impl Streams {
     }
 
     /// Removes a stream. Returns the execution shards that it reported and its unanswered claims.
-    pub(crate) fn close(&mut self, source: SourceId) -> (Vec<i16>, Vec<AttemptId>) {
+    pub(crate) fn close(&mut self, source: SourceId) -> (Vec<ShardId>, Vec<AttemptId>) {
         let detached = self.detach(source);
         let numbers: Vec<_> = self
             .batches
@@ -78,10 +81,10 @@ impl Streams {
     }
 
     /// Ignores further snapshots and updates of a stream. Answers to its claims still count.
-    pub(crate) fn detach(&mut self, source: SourceId) -> Vec<i16> {
+    pub(crate) fn detach(&mut self, source: SourceId) -> Vec<ShardId> {
         self.opened_for.remove(&source);
         let mut detached = Vec::new();
-        for (shard, state) in (0..).zip(&mut self.shards) {
+        for (shard, state) in Stream::Execution.shards().zip(&mut self.shards) {
             if state
                 .partial
                 .as_ref()
@@ -97,17 +100,17 @@ impl Streams {
         detached
     }
 
-    pub(crate) fn shard(&mut self, shard: i16) -> Option<&mut ShardState> {
-        self.shards.get_mut(usize::try_from(shard).ok()?)
+    pub(crate) fn shard(&mut self, shard: ShardId) -> Option<&mut ShardState> {
+        self.shards.get_mut(shard.index())
     }
 
     /// Returns the stream that a shard's claims are sent on.
-    pub(crate) fn source_of(&self, shard: i16) -> Option<SourceId> {
-        self.shards.get(usize::try_from(shard).ok()?)?.source
+    pub(crate) fn source_of(&self, shard: ShardId) -> Option<SourceId> {
+        self.shards.get(shard.index())?.source
     }
 
     /// Records that the whole shard was reported on `source`.
-    pub(crate) fn complete(&mut self, shard: i16, source: SourceId, epoch: u64) {
+    pub(crate) fn complete(&mut self, shard: ShardId, source: SourceId, epoch: Epoch) {
         let opened_for = self.opened_for.get(&source).copied().unwrap_or_default();
         if let Some(state) = self.shard(shard) {
             state.source = Some(source);
@@ -117,14 +120,14 @@ impl Streams {
     }
 
     /// Returns whether every live attempt of the admission shard's tenants is known.
-    pub(crate) fn is_complete(&self, admission_shard: i16) -> bool {
+    pub(crate) fn is_complete(&self, admission_shard: AdmissionShard) -> bool {
         self.shards
             .iter()
             .all(|state| state.complete_for & bit(admission_shard) != 0)
     }
 
     /// Discards what was reported for an admission shard.
-    pub(crate) fn forget(&mut self, admission_shard: i16) {
+    pub(crate) fn forget(&mut self, admission_shard: AdmissionShard) {
         for state in &mut self.shards {
             state.complete_for &= !bit(admission_shard);
         }
@@ -147,8 +150,6 @@ impl Streams {
     }
 }
 
-fn bit(admission_shard: i16) -> ShardSet {
-    1_u16
-        .checked_shl(u32::try_from(admission_shard).unwrap_or(u32::MAX))
-        .unwrap_or_default()
+fn bit(admission_shard: AdmissionShard) -> ShardSet {
+    1 << u32::from(admission_shard)
 }

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use servo_model::{AttemptId, RunId, TaskRef, TenantId};
+use servo_model::{AdmissionShard, AttemptId, RunId, TaskRef, TenantId, Timestamp};
 
-use super::Seconds;
 use super::admission::ReadyRun;
 use super::demand::{AdmissionPlan, PlanRef};
 use super::fairness::{Share, Usage};
@@ -15,7 +15,7 @@ use super::ready_queues::{QueueKey, QueuedTask, ReadyQueues};
 
 #[derive(Debug)]
 pub(crate) struct Tenant {
-    pub(crate) admission_shard: i16,
+    pub(crate) admission_shard: AdmissionShard,
     pub(crate) runs: HashMap<RunId, Run>,
     pub(crate) ready_queues: ReadyQueues,
     pub(crate) usage: Usage,
@@ -179,13 +179,13 @@ impl Tenant {
         self.live_pushed += u32::from(live.pushed);
         self.usage.attempt_started(live.since);
         self.hold(live);
-        self.charge(live.run, live.charged);
+        self.charge(live.run, live.charged_seconds);
         if let Some(run) = self.runs.get_mut(&live.run) {
             run.live += 1;
         }
     }
 
-    pub(crate) fn attempt_ended(&mut self, live: &LiveAttempt, held: Seconds, now: Seconds) {
+    pub(crate) fn attempt_ended(&mut self, live: &LiveAttempt, held: Duration, now: Timestamp) {
         self.live -= 1;
         self.live_backfill -= u32::from(live.backfill);
         self.live_pushed -= u32::from(live.pushed);
@@ -195,7 +195,7 @@ impl Tenant {
             Pool::None => {}
             Pool::Named(pool) => self.release(pool, live.attempt_id),
         }
-        self.charge(live.run, held - live.charged);
+        self.charge(live.run, held.as_secs_f64() - live.charged_seconds);
         if let Some(run) = self.runs.get_mut(&live.run) {
             // An attempt from before the run was known here was never counted.
             run.live = run.live.saturating_sub(1);
@@ -231,7 +231,7 @@ impl Tenant {
         }
     }
 
-    fn charge(&mut self, id: RunId, seconds: Seconds) {
+    fn charge(&mut self, id: RunId, seconds: f64) {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };

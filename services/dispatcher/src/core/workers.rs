@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use servo_model::{TenantId, WorkerId, WorkspaceId};
+use servo_model::{TenantId, TenantScope, WorkerId, WorkspaceId};
 
 use super::demand::{Demand, Resources};
 
@@ -15,8 +15,8 @@ pub const REGISTRATION_TTL: Duration = Duration::from_secs(15 * 60);
 /// The identity of a worker. Workers choose their ids, so an id is unique only within a tenant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WorkerKey {
-    /// `None` serves all tenants.
-    pub tenant: Option<TenantId>,
+    /// The tenants that the worker serves.
+    pub tenant: TenantScope,
     pub id: WorkerId,
 }
 
@@ -26,8 +26,8 @@ pub struct Worker {
     pub id: WorkerId,
     /// The session, which is one life of the worker process.
     pub session: Arc<str>,
-    /// `None` serves all tenants.
-    pub tenant: Option<TenantId>,
+    /// The tenants that the worker serves.
+    pub tenant: TenantScope,
     /// Empty serves all workspaces.
     pub workspaces: BTreeSet<WorkspaceId>,
     /// Empty serves all pools, and tasks without a pool.
@@ -55,7 +55,7 @@ impl Worker {
 
     /// Returns whether the worker may run tasks of this tenant.
     pub fn serves(&self, tenant: &TenantId) -> bool {
-        self.tenant.as_ref().is_none_or(|own| own == tenant)
+        self.tenant.contains(tenant)
     }
 
     /// Returns whether the worker could run such a task if it had a credit.
@@ -83,9 +83,9 @@ type ByCredits = BTreeSet<(Reverse<u32>, WorkerId)>;
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     all: BTreeMap<WorkerKey, Worker>,
-    /// Workers with credits, by tenant; `None` holds the shared ones.
-    free: BTreeMap<Option<TenantId>, ByCredits>,
-    slots: BTreeMap<Option<TenantId>, u32>,
+    /// Workers with credits.
+    free: BTreeMap<TenantScope, ByCredits>,
+    slots: BTreeMap<TenantScope, u32>,
 }
 
 impl Workers {
@@ -186,8 +186,8 @@ impl Workers {
             .sum()
     }
 
-    fn open_to(&self, tenant: &TenantId) -> impl Iterator<Item = Option<TenantId>> + use<> {
-        [Some(tenant.clone()), None].into_iter()
+    fn open_to(&self, tenant: &TenantId) -> impl Iterator<Item = TenantScope> + use<> {
+        [tenant.into(), TenantScope::All].into_iter()
     }
 
     fn change(&mut self, key: &WorkerKey, change: impl FnOnce(&mut Worker)) {

@@ -7,14 +7,16 @@ use servo_proto::v1::admit_request::Message as ToScheduler;
 
 use super::EngineActor;
 use crate::core::{CLAIMS_PER_BATCH_MAX, Chosen, SourceId};
-use crate::{clock, inputs, wire};
+use crate::{inputs, wire};
 
 impl EngineActor {
     /// Claims every task that may be admitted, in batches per stream. While these batches are in
     /// flight the next messages queue up, so the following batches are larger under load.
     pub(super) fn claim_ready(&mut self) {
         loop {
-            let chosen = self.admission.choose(clock::now(), CLAIMS_PER_BATCH_MAX);
+            let chosen = self
+                .admission
+                .choose(servo_mesh::now(), CLAIMS_PER_BATCH_MAX);
             if chosen.is_empty() {
                 return;
             }
@@ -80,7 +82,7 @@ fn claim(chosen: Chosen) -> pb::Claim {
         run_id: chosen.run.to_string(),
         task: Some(wire::task_ref(chosen.task)),
         attempt: chosen.attempt,
-        admission_epoch: chosen.admission_epoch,
+        admission_epoch: chosen.admission_epoch.get(),
         mode: wire::dispatch_mode(chosen.pushed).into(),
         worker_id: chosen.worker.to_string(),
     }

@@ -5,7 +5,6 @@ use servo_model::AttemptId;
 use tracing::{Span, debug_span};
 
 use super::{EngineActor, InputReader, dispatch_id};
-use crate::clock;
 use crate::core::{Effect, LiveAttempt, WorkerKey};
 use crate::envelope::NoEnvelope;
 use crate::inputs::{self, EnvelopeInputs};
@@ -26,7 +25,7 @@ impl EngineActor {
                     Effect::LoadPlan(plan) => {
                         if let Some(stored) = self.plans.get(&plan) {
                             self.admission
-                                .plan_loaded(&plan, &stored.admission, clock::now());
+                                .plan_loaded(&plan, &stored.admission, servo_mesh::now());
                         }
                     }
                 }
@@ -76,7 +75,7 @@ impl EngineActor {
         let _dispatch = dispatch_span(live, &stored).entered();
         let signed = self
             .signer
-            .envelope(&stored, live, &resolved, &key, clock::now());
+            .envelope(&stored, live, &resolved, &key, servo_mesh::now());
         let envelope = match signed {
             Ok(envelope) => envelope,
             Err(NoEnvelope::TooLarge(_)) if resolved.inputs.has_inline() => {

@@ -225,8 +225,7 @@ async fn find_once(
     for (_, stored, ordinal) in reads {
         let before = partitions.len();
         partitions.extend(inputs::input_partitions(
-            &stored.plan,
-            &stored.pinned,
+            stored,
             inputs::planned_inputs(stored, *ordinal),
         ));
         counts.push(partitions.len() - before);
@@ -317,7 +316,6 @@ mod tests {
             ..Default::default()
         }];
         let plan = pb::Plan {
-            tenant: "acme".to_owned(),
             workspace: "prod".to_owned(),
             assets: vec![pb::PlannedAsset::default()],
             tasks,
@@ -328,6 +326,7 @@ mod tests {
             tasks: Vec::new(),
         });
         let stored = StoredPlan {
+            tenant: "acme".parse().unwrap(),
             plan,
             pinned: PinnedVersions::new(),
             admission,

@@ -47,7 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, DispatchId, TenantId};
+use servo_model::{AdmissionShard, AttemptId, DispatchId, Epoch, ShardId, TenantId, Timestamp};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as ToScheduler;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -55,7 +55,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use self::redirects::RedirectedWorker;
-use crate::clock;
 use crate::core::{
     Admission, Limits, LiveAttempt, Pause, PlanRef, Snapshot, SourceId, Update, WorkerKey,
 };
@@ -78,10 +77,10 @@ const HANDOVER_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) enum Message {
     /// The admission shards that this instance holds now, with their epochs.
-    HeldShards(BTreeMap<i16, u64>),
+    HeldShards(BTreeMap<AdmissionShard, Epoch>),
     /// These shards are about to be released. Replies once every claim for them is answered and
     /// every envelope is sent.
-    HandOver(Vec<i16>, oneshot::Sender<()>),
+    HandOver(Vec<AdmissionShard>, oneshot::Sender<()>),
     Limits(Limits),
     Pauses(Vec<Pause>),
     Scheduler(SourceId, SchedulerMessage),
@@ -111,7 +110,7 @@ type Query = Box<dyn FnOnce(&Admission, &Sessions) + Send>;
 /// A message from a scheduler's stream, or a change of the stream itself.
 pub(crate) enum SchedulerMessage {
     /// The stream was opened for these admission shards.
-    Opened(Vec<i16>, SchedulerConnection),
+    Opened(Vec<AdmissionShard>, SchedulerConnection),
     Snapshot(Snapshot),
     Update(Update),
     /// Number of a batch of claims and the indexes of the refused ones.
@@ -119,7 +118,7 @@ pub(crate) enum SchedulerMessage {
     /// Plans whose runs are about to be sent.
     PlansAhead(Vec<PlanRef>),
     /// The scheduler no longer holds this shard.
-    ShardGone(i16),
+    ShardGone(ShardId),
     /// Send no more claims on the stream, and stop it once all claims are answered.
     Retire,
     Closed,
@@ -150,7 +149,7 @@ impl SchedulerConnection {
 #[derive(Clone)]
 pub(crate) struct Engine {
     inbox: mpsc::Sender<Message>,
-    held: watch::Receiver<BTreeMap<i16, u64>>,
+    held: watch::Receiver<BTreeMap<AdmissionShard, Epoch>>,
 }
 
 impl Engine {
@@ -179,21 +178,21 @@ impl Engine {
     /// Stops choosing tasks for these shards and returns when every claim for them has been
     /// delivered. The next holder learns from the schedulers only that claims exist, so an envelope
     /// that was never sent would leave its task waiting until its start deadline.
-    pub(crate) async fn hand_over(&self, shards: Vec<i16>) {
+    pub(crate) async fn hand_over(&self, shards: Vec<AdmissionShard>) {
         let (done, handed_over) = oneshot::channel();
         self.send(Message::HandOver(shards, done)).await;
         let _ = tokio::time::timeout(HANDOVER_TIMEOUT, handed_over).await;
     }
 
     /// The admission shards held here, with their epochs.
-    pub(crate) fn held(&self) -> watch::Receiver<BTreeMap<i16, u64>> {
+    pub(crate) fn held(&self) -> watch::Receiver<BTreeMap<AdmissionShard, Epoch>> {
         self.held.clone()
     }
 }
 
 pub(crate) struct EngineActor {
     inbox: mpsc::Receiver<Message>,
-    held: watch::Sender<BTreeMap<i16, u64>>,
+    held: watch::Sender<BTreeMap<AdmissionShard, Epoch>>,
     admission: Admission,
     sessions: Sessions,
     connections: HashMap<SourceId, SchedulerConnection>,
@@ -264,7 +263,7 @@ impl EngineActor {
     }
 
     fn handle(&mut self, message: Message) {
-        let now = clock::now();
+        let now = servo_mesh::now();
         match message {
             Message::HeldShards(held) => self.set_held(held),
             Message::HandOver(shards, done) => {
@@ -311,7 +310,7 @@ impl EngineActor {
         }
     }
 
-    fn handle_scheduler(&mut self, source: SourceId, message: SchedulerMessage, now: f64) {
+    fn handle_scheduler(&mut self, source: SourceId, message: SchedulerMessage, now: Timestamp) {
         match message {
             SchedulerMessage::Opened(shards, connection) => {
                 self.admission.stream_opened(source, shards);
@@ -349,7 +348,7 @@ impl EngineActor {
         }
     }
 
-    fn set_held(&mut self, held: BTreeMap<i16, u64>) {
+    fn set_held(&mut self, held: BTreeMap<AdmissionShard, Epoch>) {
         self.admission.set_held(held.clone());
         self.held
             .send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
@@ -362,7 +361,7 @@ impl EngineActor {
     fn connect_worker(&mut self, connection: WorkerConnection) {
         let worker = connection.worker.key();
         let attempts = connection.attempts.clone();
-        let tenant = worker.tenant.as_ref();
+        let tenant = worker.tenant.tenant();
         let lost_shard = tenant
             .filter(|tenant| !self.admission.holds(tenant))
             .map(TenantId::admission_shard);
@@ -381,7 +380,7 @@ impl EngineActor {
         self.admission.reconcile_worker(&worker, &attempts);
     }
 
-    fn plan_loaded(&mut self, plan: &PlanRef, stored: Option<Arc<StoredPlan>>, now: f64) {
+    fn plan_loaded(&mut self, plan: &PlanRef, stored: Option<Arc<StoredPlan>>, now: Timestamp) {
         let waiting = self.plans.loaded(plan, stored.as_ref());
         if let Some(stored) = stored {
             self.admission.plan_loaded(plan, &stored.admission, now);

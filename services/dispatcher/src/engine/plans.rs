@@ -7,6 +7,7 @@ use std::time::Duration;
 use prost::Message as _;
 use servo_model::AttemptId;
 use servo_proto::v1 as pb;
+use servo_service::Cache;
 use servo_store::LoopStore;
 use tracing::warn;
 
@@ -23,10 +24,7 @@ const DECODED_FACTOR: usize = 4;
 pub(crate) struct Plans {
     engine: Engine,
     loops: LoopStore,
-    bytes_max: usize,
-    bytes: usize,
-    uses: u64,
-    cached: HashMap<PlanRef, (Arc<StoredPlan>, u64)>,
+    cached: Cache<PlanRef, Arc<StoredPlan>>,
     /// Plans that are being loaded, with the deliveries that wait for them.
     loading: HashMap<PlanRef, Vec<(WorkerKey, AttemptId)>>,
 }
@@ -36,20 +34,15 @@ impl Plans {
         Plans {
             engine,
             loops,
-            bytes_max,
-            bytes: 0,
-            uses: 0,
-            cached: HashMap::new(),
+            cached: Cache::new(bytes_max),
             loading: HashMap::new(),
         }
     }
 
     /// Returns the plan, or starts loading it. The engine receives `PlanLoaded` when it is loaded.
     pub(crate) fn get(&mut self, plan: &PlanRef) -> Option<Arc<StoredPlan>> {
-        self.uses += 1;
-        if let Some((stored, used)) = self.cached.get_mut(plan) {
-            *used = self.uses;
-            return Some(stored.clone());
+        if let Some(stored) = self.cached.get(plan) {
+            return Some(stored);
         }
         if !self.loading.contains_key(plan) {
             self.loading.insert(plan.clone(), Vec::new());
@@ -86,33 +79,14 @@ impl Plans {
             self.start_loading(plan);
             return Vec::new();
         };
-        self.bytes += stored.bytes;
         self.cached
-            .insert(plan.clone(), (stored.clone(), self.uses));
-        self.evict(plan);
+            .insert(plan.clone(), stored.clone(), stored.bytes);
         self.loading.remove(plan).unwrap_or_default()
     }
 
     fn start_loading(&self, plan: &PlanRef) {
         let load = load(self.engine.clone(), self.loops.clone(), plan.clone());
         servo_actor::spawn_task("plan load", load);
-    }
-
-    /// Evicts the least recently used plans until the cache is within its bound, but never `keep`.
-    fn evict(&mut self, keep: &PlanRef) {
-        while self.bytes > self.bytes_max {
-            let others = self.cached.iter().filter(|(plan, _)| *plan != keep);
-            let Some(oldest) = others
-                .min_by_key(|(_, (_, used))| *used)
-                .map(|(plan, _)| plan.clone())
-            else {
-                return;
-            };
-            self.bytes -= self
-                .cached
-                .remove(&oldest)
-                .map_or(0, |(stored, _)| stored.bytes);
-        }
     }
 }
 
@@ -137,6 +111,7 @@ async fn load_stored(loops: &LoopStore, plan: &PlanRef) -> Result<StoredPlan, St
     let admission = Arc::new(wire::admission_plan(&decoded).map_err(|error| error.to_string())?);
     let pinned = pinned_versions(&decoded);
     Ok(StoredPlan {
+        tenant: plan.tenant.clone(),
         plan: decoded,
         pinned,
         admission,

@@ -110,7 +110,7 @@ impl PushQueue {
         let task = NewTask {
             queue,
             name: id.to_string(),
-            tenant: live.tenant.to_string(),
+            tenant: live.tenant.clone(),
             url: endpoint.url.to_string(),
             body: envelope.encode_to_vec().into(),
             not_before: None,
@@ -227,7 +227,7 @@ mod tests {
         let task = NewTask {
             queue: "dispatch-0".into(),
             name: id.to_string(),
-            tenant: "acme".to_owned(),
+            tenant: "acme".parse().unwrap(),
             url: url.to_owned(),
             body: b"body".as_slice().into(),
             not_before: None,

@@ -19,7 +19,7 @@ impl EngineActor {
         let held = |worker: &Worker| {
             worker
                 .tenant
-                .as_ref()
+                .tenant()
                 .is_none_or(|tenant| self.admission.holds(tenant))
         };
         let held_here: Vec<PushWorker> = workers

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use servo_model::Stream;
+use servo_model::{AdmissionShard, Epoch, ShardId, Stream};
 use servo_proto::v1 as pb;
 use servo_proto::v1::pull_tasks_response::Message as ToWorker;
 use servo_store::LoopStore;
@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// A worker whose tenant is no longer admitted here.
 pub(crate) struct RedirectedWorker {
     pub(crate) worker: WorkerKey,
-    pub(crate) admission_shard: i16,
+    pub(crate) admission_shard: AdmissionShard,
     pub(crate) responses: mpsc::Sender<pb::PullTasksResponse>,
 }
 
@@ -36,7 +36,7 @@ impl Redirects {
     pub(crate) fn redirect(
         &self,
         redirected: RedirectedWorker,
-        held: watch::Receiver<BTreeMap<i16, u64>>,
+        held: watch::Receiver<BTreeMap<AdmissionShard, Epoch>>,
     ) {
         let redirects = self.clone();
         servo_actor::spawn_task("worker redirect", async move {
@@ -56,8 +56,8 @@ impl Redirects {
 
     async fn holder(
         &self,
-        admission_shard: i16,
-        held: &watch::Receiver<BTreeMap<i16, u64>>,
+        admission_shard: AdmissionShard,
+        held: &watch::Receiver<BTreeMap<AdmissionShard, Epoch>>,
     ) -> String {
         loop {
             let leases = self
@@ -67,7 +67,7 @@ impl Redirects {
                 .unwrap_or_default();
             let lease = leases
                 .into_iter()
-                .find(|lease| lease.shard == admission_shard);
+                .find(|lease| lease.shard == ShardId::from(admission_shard));
             // Our own lease row may still be listed after we gave the shard up; it counts only if
             // we hold the shard again.
             let is_good = |address: &String| {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use servo_mesh::{Doorbell, Reason};
+use servo_model::AdmissionShard;
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_response::Message as FromScheduler;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
@@ -24,7 +25,7 @@ const REOPEN_DELAY: Duration = Duration::from_millis(100);
 pub(crate) struct SchedulerStream {
     pub(crate) address: String,
     pub(crate) source: SourceId,
-    pub(crate) shards: Vec<i16>,
+    pub(crate) shards: Vec<AdmissionShard>,
     pub(crate) engine: Engine,
     pub(crate) requests: mpsc::Sender<pb::AdmitRequest>,
     pub(crate) stop: CancellationToken,

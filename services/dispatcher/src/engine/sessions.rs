@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use servo_model::AttemptId;
 use servo_model::limits::{ENVELOPES_PER_MESSAGE_MAX, MESSAGE_BYTES_MAX};
+use servo_model::{AttemptId, Timestamp};
 use servo_proto::v1 as pb;
 use servo_proto::v1::pull_tasks_response::Message as ToWorker;
 use tokio::sync::mpsc;
 
 use super::redirects::RedirectedWorker;
-use crate::core::{Admission, Seconds, Worker, WorkerKey};
+use crate::core::{Admission, Worker, WorkerKey};
 
 /// Size limit of a message. Half of the allowed size leaves space for everything around the
 /// envelopes.
@@ -28,7 +28,7 @@ pub(crate) struct WorkerConnection {
     pub(crate) attempts: BTreeSet<AttemptId>,
     pub(crate) key: [u8; 32],
     pub(crate) responses: mpsc::Sender<pb::PullTasksResponse>,
-    pub(crate) last_seen: Seconds,
+    pub(crate) last_seen: Timestamp,
 }
 
 #[derive(Default)]
@@ -70,7 +70,7 @@ impl Sessions {
     }
 
     /// Records a sign of life. Returns `false` for a connection that was replaced.
-    pub(crate) fn touch(&mut self, worker: &WorkerKey, connection: u64, now: Seconds) -> bool {
+    pub(crate) fn touch(&mut self, worker: &WorkerKey, connection: u64, now: Timestamp) -> bool {
         let session = self
             .all
             .get_mut(worker)
@@ -86,7 +86,7 @@ impl Sessions {
     }
 
     /// Iterates over the workers that were seen since `since`.
-    pub(crate) fn seen_since(&self, since: Seconds) -> impl Iterator<Item = &Worker> {
+    pub(crate) fn seen_since(&self, since: Timestamp) -> impl Iterator<Item = &Worker> {
         self.all
             .values()
             .map(|session| &session.connection)
@@ -127,7 +127,7 @@ impl Sessions {
                 .connection
                 .worker
                 .tenant
-                .as_ref()
+                .tenant()
                 .is_some_and(|tenant| !admission.holds(tenant))
         };
         let lost: Vec<WorkerKey> = self
@@ -138,7 +138,7 @@ impl Sessions {
             .collect();
         let redirected = lost.into_iter().filter_map(|worker| {
             let responses = self.all.remove(&worker)?.connection.responses;
-            let admission_shard = worker.tenant.as_ref()?.admission_shard();
+            let admission_shard = worker.tenant.tenant()?.admission_shard();
             Some(RedirectedWorker {
                 worker,
                 admission_shard,

@@ -64,8 +64,8 @@ impl World {
     /// Acquires all admission shards for an instance at this address.
     async fn hold(&self, address: &str) {
         let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
-        let leases = Leases::new(&self.store, Stream::Dispatch, address, address, ttl);
-        let all: Vec<i16> = (0..Stream::Dispatch.shards()).collect();
+        let leases = Leases::new(self.store.loops(), Stream::Dispatch, address, address, ttl);
+        let all: Vec<ShardId> = Stream::Dispatch.shards().collect();
         assert_eq!(
             leases.acquire(&all, all.len()).await.unwrap().len(),
             all.len()
@@ -77,7 +77,7 @@ impl World {
         let worker = Worker {
             id: servo_model::WorkerId::from_bytes([1; 16]),
             session: "s".into(),
-            tenant: Some("acme".parse().unwrap()),
+            tenant: "acme".parse().unwrap(),
             workspaces: BTreeSet::new(),
             pools: BTreeSet::new(),
             capabilities: BTreeSet::new(),
@@ -94,7 +94,7 @@ impl World {
             attempts: BTreeSet::new(),
             key: [0; 32],
             responses,
-            last_seen: clock::now(),
+            last_seen: servo_mesh::now(),
         };
         self.engine.send(Message::WorkerConnected(connection)).await;
         received
@@ -142,8 +142,8 @@ async fn redirect_may_point_back_to_this_instance_once_it_holds_the_shard_again(
     world.hold(OWN).await;
     let responses = world.connect().await;
     let redirected = tokio::spawn(redirected_to(responses));
-    let held = (0..16).map(|shard| (shard, 2)).collect();
-    world.engine.send(Message::HeldShards(held)).await;
+    let held = AdmissionShard::all().map(|shard| (shard, Epoch::new(2)));
+    world.engine.send(Message::HeldShards(held.collect())).await;
     assert_eq!(redirected.await.unwrap().as_deref(), Some(OWN));
 }
 
@@ -194,7 +194,7 @@ async fn plan_that_is_announced_ahead_is_loaded_at_once() {
 
     ahead().await;
     assert_eq!(key().await, None, "the tenant is not admitted here");
-    let held = (0..Stream::Dispatch.shards()).map(|shard| (shard, 1));
+    let held = AdmissionShard::all().map(|shard| (shard, Epoch::new(1)));
     world.engine.send(Message::HeldShards(held.collect())).await;
     ahead().await;
     wait::until("the plan to be cached", async || key().await).await;

@@ -2,16 +2,15 @@
 
 use std::sync::Arc;
 
-use servo_model::{TenantId, WorkerId};
-use servo_proto::v1 as pb;
+use servo_model::{Position, ShardId, WorkerId};
+use servo_proto::{proto_time, v1 as pb};
 use servo_store::{Store, StoreError};
 use tokio::sync::Mutex;
 
 use crate::admission_shards::AdmissionLeases;
-use crate::core::{ALL_TENANTS, Pause, WorkerKey};
+use crate::core::{Pause, WorkerKey};
 use crate::engine::{Engine, Message};
 use crate::store::{self, CommandedWorker, PauseRow};
-use crate::wire;
 
 const KILL: i16 = pb::WorkerCommand::Kill as i16;
 
@@ -22,7 +21,7 @@ pub(crate) struct CommandLoop {
     engine: Engine,
     leases: Arc<AdmissionLeases>,
     /// Heads of the shards up to which all commands are applied.
-    applied_heads: Mutex<Vec<i64>>,
+    applied_heads: Mutex<Vec<Position>>,
 }
 
 impl CommandLoop {
@@ -37,7 +36,7 @@ impl CommandLoop {
 
     pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
         let shards = store::heads(self.store.loops()).await?;
-        let heads: Vec<i64> = shards.iter().map(|(_, head, _)| *head).collect();
+        let heads: Vec<Position> = shards.iter().map(|(_, head, _)| *head).collect();
         let mut applied_heads = self.applied_heads.lock().await;
         if *applied_heads == heads {
             return Ok(());
@@ -46,7 +45,7 @@ impl CommandLoop {
         let pauses = pauses.into_iter().filter_map(core_pause).collect();
         self.engine.send(Message::Pauses(pauses)).await;
         let commanded = store::commanded_workers(self.store.loops()).await?;
-        for message in commanded.into_iter().filter_map(drain_message) {
+        for message in commanded.into_iter().map(drain_message) {
             self.engine.send(message).await;
         }
         self.move_watermarks(&shards).await?;
@@ -56,7 +55,10 @@ impl CommandLoop {
 
     /// Moves the watermarks of the shards held here. An event that was appended after `shards` was
     /// read is applied by the next pass.
-    async fn move_watermarks(&self, shards: &[(i16, i64, i64)]) -> Result<(), StoreError> {
+    async fn move_watermarks(
+        &self,
+        shards: &[(ShardId, Position, Position)],
+    ) -> Result<(), StoreError> {
         let leases = self.leases.held().await;
         for (shard, head, watermark) in shards
             .iter()
@@ -75,12 +77,12 @@ impl CommandLoop {
     }
 }
 
-/// Returns `None` for a row whose tenant or workspace is not a valid name.
+/// Returns `None` for a row whose workspace is not a valid name.
 fn core_pause(row: PauseRow) -> Option<Pause> {
     let named = |text: &str| (!text.is_empty()).then(|| Arc::from(text));
     Some(Pause {
         pause_id: row.pause_id.into(),
-        tenant: scope(&row.tenant)?,
+        tenant: row.tenant,
         workspace: if row.workspace.is_empty() {
             None
         } else {
@@ -90,23 +92,14 @@ fn core_pause(row: PauseRow) -> Option<Pause> {
     })
 }
 
-fn drain_message((tenant, worker, command, cut_off_at): CommandedWorker) -> Option<Message> {
+fn drain_message((tenant, worker, command, cut_off_at): CommandedWorker) -> Message {
     let drain = pb::PullDrain {
-        deadline: cut_off_at.map(wire::stored_time),
+        deadline: cut_off_at.map(proto_time),
         kill: command == KILL,
     };
     let worker = WorkerKey {
-        tenant: scope(&tenant)?,
+        tenant,
         id: WorkerId::from_bytes(*worker.as_bytes()),
     };
-    Some(Message::DrainWorker(worker, drain))
-}
-
-/// Returns one tenant, `Some(None)` for all tenants, or `None` for an invalid name.
-fn scope(tenant: &str) -> Option<Option<TenantId>> {
-    if tenant == ALL_TENANTS {
-        Some(None)
-    } else {
-        tenant.parse().ok().map(Some)
-    }
+    Message::DrainWorker(worker, drain)
 }

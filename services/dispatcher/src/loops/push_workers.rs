@@ -8,7 +8,6 @@ use servo_model::WorkerId;
 use servo_proto::v1 as pb;
 use servo_store::{Store, StoreError};
 
-use crate::core::ALL_TENANTS;
 use crate::core::push_targets::allows;
 use crate::engine::{Engine, Message, PushEndpoint, PushWorker};
 use crate::envelope::Signer;
@@ -36,14 +35,10 @@ pub(crate) async fn run_once(
 /// Returns `None` for a row that cannot be decoded.
 fn push_worker(row: PushWorkerRow, signer: &Signer) -> Option<PushWorker> {
     let id = WorkerId::from_bytes(*row.worker_id.as_bytes());
-    let tenant = match row.tenant.as_str() {
-        ALL_TENANTS => None,
-        tenant => Some(tenant.parse().ok()?),
-    };
     let info = pb::WorkerInfo::decode(&*row.info).ok()?;
-    let mut worker = wire::worker(id, &row.session, tenant, &info, 0).ok()?;
-    worker.draining = row.command != 0;
     let key = signer.worker_key(&row.tenant, id, &row.session);
+    let mut worker = wire::worker(id, &row.session, row.tenant, &info, 0).ok()?;
+    worker.draining = row.command != 0;
     Some(PushWorker {
         worker,
         endpoint: PushEndpoint::new(&row.push_url, key),

@@ -9,7 +9,7 @@ use tracing::debug;
 use crate::core::{REGISTRATION_TTL, Worker};
 use crate::engine::{Engine, Message};
 use crate::metrics::Metrics;
-use crate::{clock, store};
+use crate::store;
 
 /// How often the workers that are connected here are recorded.
 pub(crate) const RECORD_INTERVAL: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ impl RegistryLoop {
     }
 
     async fn seen_workers(&self) -> Result<Vec<store::SeenWorker>, RegistryError> {
-        let since = clock::now() - LOST_AFTER.as_secs_f64();
+        let since = servo_mesh::now().minus(LOST_AFTER);
         let seen = self.engine.query(move |admission, sessions| {
             let active = admission.active_attempts();
             let row = |worker: &Worker| {

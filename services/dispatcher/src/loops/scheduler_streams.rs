@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use servo_mesh::{Doorbell, Mesh};
-use servo_model::{Service, Stream};
+use servo_model::{AdmissionShard, Epoch, Service, Stream};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as ToScheduler;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
@@ -35,7 +35,7 @@ pub(crate) struct SchedulerStreams {
 
 struct Open {
     source: SourceId,
-    held: BTreeMap<i16, u64>,
+    held: BTreeMap<AdmissionShard, Epoch>,
     ended: CancellationToken,
 }
 
@@ -63,7 +63,7 @@ impl SchedulerStreams {
         let (mut wanted, mut again_in) = (BTreeSet::new(), None);
         if !held.is_empty() {
             let holders = self.store.loops().holders(Stream::Execution).await?;
-            if holders.len() < usize::try_from(Stream::Execution.shards()).unwrap_or_default() {
+            if holders.len() < Stream::Execution.shards().count() {
                 // A scheduler that is not in the list yet is about to acquire the missing shards.
                 again_in = Some(RETRY_DELAY);
             }
@@ -91,7 +91,7 @@ impl SchedulerStreams {
         Ok(again_in)
     }
 
-    fn open(&self, address: &str, held: &BTreeMap<i16, u64>) -> Option<Open> {
+    fn open(&self, address: &str, held: &BTreeMap<AdmissionShard, Epoch>) -> Option<Open> {
         let peer = self.mesh.peer_at(Service::Scheduler, address);
         let peer = peer
             .inspect_err(|error| warn!(address, ?error, "a scheduler's address is invalid"))
@@ -120,10 +120,10 @@ impl SchedulerStreams {
     }
 }
 
-fn opening(held: &BTreeMap<i16, u64>) -> pb::AdmitRequest {
-    let lease = |(shard, epoch): (&i16, &u64)| pb::AdmissionLease {
-        admission_shard: u32::try_from(*shard).unwrap_or_default(),
-        epoch: *epoch,
+fn opening(held: &BTreeMap<AdmissionShard, Epoch>) -> pb::AdmitRequest {
+    let lease = |(shard, epoch): (&AdmissionShard, &Epoch)| pb::AdmissionLease {
+        admission_shard: u32::from(*shard),
+        epoch: epoch.get(),
     };
     let open = pb::AdmitOpen {
         leases: held.iter().map(lease).collect(),

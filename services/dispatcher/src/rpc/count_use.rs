@@ -2,13 +2,12 @@
 //! its tasks.
 
 use servo_mesh::{Caller, Error, Reason};
-use servo_proto::v1 as pb;
+use servo_proto::{proto_time, v1 as pb};
+use servo_service::request::tenant;
 
 use super::Dispatcher;
 use super::support::forward::{holder_elsewhere, unwrap_response};
-use super::support::parse::parse_tenant;
 use crate::core::{Admission, LimitUsage, LiveAttempt};
-use crate::wire;
 
 /// How many holders of a pool are listed.
 const HOLDERS_LISTED_MAX: usize = 100;
@@ -18,7 +17,7 @@ pub(super) async fn count_use(
     caller: &Caller,
     request: pb::CountUseRequest,
 ) -> Result<pb::CountUseResponse, Error> {
-    let tenant = parse_tenant(&request.tenant)?;
+    let tenant = tenant(&request.tenant)?;
     if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
         return unwrap_response(holder.count_use(request).await);
     }
@@ -58,6 +57,6 @@ fn holder(admission: &Admission, live: &LiveAttempt) -> pb::SlotHolder {
         run_id: live.run.to_string(),
         task_id: key.map(|key| key.id().to_string()).unwrap_or_default(),
         attempt_id: live.attempt_id.to_string(),
-        since_time: Some(wire::timestamp(live.since)),
+        since_time: Some(proto_time(live.since)),
     }
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use servo_mesh::Error;
 use servo_proto::v1 as pb;
+use servo_service::request::tenant_scope;
 
 use super::Dispatcher;
 use super::support::parse::parse_worker_id;
 use super::support::worker_command::{Command, command_worker};
-use crate::clock;
 
 /// Longest grace. PauseDispatch is the tool for stopping a worker's tasks longer than that.
 const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
@@ -21,10 +21,10 @@ pub(super) async fn drain_worker(
     let grace = request.grace.map(parse_grace).transpose()?;
     let command = Command {
         worker: parse_worker_id(&request.worker_id)?,
-        tenant: request.tenant,
+        tenant: tenant_scope(&request.tenant)?,
         command: pb::WorkerCommand::Drain,
         expected_version: request.expected_version,
-        cut_off: grace.map(|grace| clock::now() + grace.as_secs_f64()),
+        cut_off: grace.map(|grace| servo_mesh::now().plus(grace)),
         requested_by: pb::Actor {
             principal,
             comment: request.comment,

@@ -4,11 +4,11 @@ use servo_mesh::{Caller, Error};
 use servo_model::TaskRef;
 use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
 use servo_proto::v1 as pb;
+use servo_service::request::tenant;
 
 use super::Dispatcher;
 use super::support::forward::{holder_elsewhere, unwrap_response};
-use super::support::parse::{parse_run_id, parse_tenant};
-use crate::clock;
+use super::support::parse::parse_run_id;
 use crate::core::{Admission, Wait};
 
 pub(super) async fn explain_admission(
@@ -16,7 +16,7 @@ pub(super) async fn explain_admission(
     caller: &Caller,
     request: pb::ExplainAdmissionRequest,
 ) -> Result<pb::ExplainAdmissionResponse, Error> {
-    let tenant = parse_tenant(&request.tenant)?;
+    let tenant = tenant(&request.tenant)?;
     if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
         return unwrap_response(holder.explain_admission(request).await);
     }
@@ -177,7 +177,7 @@ fn blocker(kind: &str, id: String) -> pb::Blocker {
 
 fn holder(admission: &Admission, attempt: servo_model::AttemptId) -> pb::Blocker {
     let detail = admission.live(attempt).map(|live| {
-        let held = (clock::now() - live.since).max(0.0);
+        let held = servo_mesh::now().since(live.since).as_secs_f64();
         format!(
             "task {} of {}, for {held:.0} s",
             live.task.ordinal, live.run

@@ -2,6 +2,7 @@
 
 use servo_mesh::Error;
 use servo_proto::v1 as pb;
+use servo_service::request::tenant_scope;
 
 use super::Dispatcher;
 use super::support::parse::parse_worker_id;
@@ -14,7 +15,7 @@ pub(super) async fn kill_worker(
 ) -> Result<pb::KillWorkerResponse, Error> {
     let command = Command {
         worker: parse_worker_id(&request.worker_id)?,
-        tenant: request.tenant,
+        tenant: tenant_scope(&request.tenant)?,
         command: pb::WorkerCommand::Kill,
         expected_version: request.expected_version,
         cut_off: None,

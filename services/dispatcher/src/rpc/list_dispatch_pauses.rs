@@ -1,27 +1,29 @@
 //! ListDispatchPauses: the active pauses of a tenant.
 
 use servo_mesh::Error;
+use servo_model::TenantScope;
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
 use super::support::pages::Pages;
 use super::support::rows::dispatch_pause;
-use crate::core::ALL_TENANTS;
 use crate::store;
 use servo_service::errors;
+use servo_service::request::tenant_scope;
 
 pub(super) async fn list_dispatch_pauses(
     dispatcher: &Dispatcher,
     request: pb::ListDispatchPausesRequest,
 ) -> Result<pb::ListDispatchPausesResponse, Error> {
+    let scope = tenant_scope(&request.tenant)?;
     let mut all = Vec::new();
     // Pauses of all tenants are visible to every tenant. Row-level security requires that each set
     // is read as the tenant it belongs to.
-    for tenant in [ALL_TENANTS, &request.tenant] {
+    for tenant in [&TenantScope::All, &scope] {
         let mut tx = dispatcher
             .store
             .requests()
-            .begin(tenant)
+            .begin_in(tenant)
             .await
             .map_err(errors::store)?;
         all.extend(

@@ -4,42 +4,54 @@
 //! The gateway may call any instance. Only the gateway may call ListDispatches, so an instance
 //! forwards the call to the holder as ListHeldDispatches, after the tenant was checked.
 
-use servo_mesh::filter::{self, Term};
+use servo_mesh::filter::{Field, Filter};
 use servo_mesh::{Caller, Error, Peer};
-use servo_model::{DispatchId, QueueId};
-use servo_proto::v1 as pb;
+use servo_model::{DispatchId, QueueId, TenantId};
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::{proto_time, v1 as pb};
 
 use super::Dispatcher;
 use super::support::forward::{holder_elsewhere, unwrap_response};
 use super::support::pages::Pages;
-use super::support::parse::parse_tenant;
 use crate::core::{Admission, LiveAttempt};
 use crate::engine::{queue_names, queue_of};
 use crate::{store, wire};
 use servo_service::errors;
+use servo_service::request::tenant;
 
-const FIELDS: [&str; 4] = ["run_id", "worker_id", "pool", "mode"];
+static FIELDS: [Field<pb::Dispatch>; 5] = [
+    Field::run_id("run_id", |dispatch| &dispatch.run_id),
+    Field::text("worker_id", |dispatch| &dispatch.worker_id),
+    Field::text("pool", |dispatch| &dispatch.pool),
+    Field::named(
+        "mode",
+        "DISPATCH_MODE_",
+        |name| pb::DispatchMode::from_str_name(name).map(i32::from),
+        |dispatch| dispatch.mode,
+    ),
+    Field::time("dispatch_time", |dispatch| dispatch.dispatch_time),
+];
 
 pub(super) async fn list_dispatches(
     dispatcher: &Dispatcher,
     caller: &Caller,
     request: pb::ListDispatchesRequest,
 ) -> Result<pb::ListDispatchesResponse, Error> {
-    let terms = filter::parse(&request.filter, &FIELDS)?;
-    let tenant = parse_tenant(&request.tenant)?;
+    let filter = Filter::parse(&request.filter, &FIELDS)?;
+    let tenant = tenant(&request.tenant)?;
     if let Some(holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
         return forward_to(holder, request).await;
     }
     let workspace = request.workspace.clone();
+    let queried = tenant.clone();
     let all = dispatcher.engine.query(move |admission, _| {
-        let live = admission.live_of(&tenant);
+        let live = admission.live_of(&queried);
         let mine = live.filter(|live| live.plan.workspace.as_str() == workspace);
         mine.map(|live| dispatch(admission, live))
             .collect::<Vec<_>>()
     });
     let mut all = all.await?;
-    all.retain(|dispatch| terms.iter().all(|term| matches(dispatch, term)));
+    all.retain(|dispatch| filter.matches(dispatch));
     let scope = format!("{}/{}", request.tenant, request.workspace);
     let pages = Pages {
         tokens: &dispatcher.page_tokens,
@@ -57,7 +69,7 @@ pub(super) async fn list_dispatches(
     all.sort_by_key(key);
     let (mut dispatches, next_page_token) =
         pages.select(all, key, request.page_size, &request.page_token)?;
-    add_queue_entries(dispatcher, &request.tenant, &mut dispatches).await?;
+    add_queue_entries(dispatcher, &tenant, &mut dispatches).await?;
     Ok(pb::ListDispatchesResponse {
         dispatches,
         next_page_token,
@@ -95,7 +107,7 @@ async fn forward_to(
 /// Adds the state of the queue entries of pushed attempts.
 async fn add_queue_entries(
     dispatcher: &Dispatcher,
-    tenant: &str,
+    tenant: &TenantId,
     dispatches: &mut [pb::Dispatch],
 ) -> Result<(), Error> {
     let queues = queue_names(dispatcher.mesh.config().dispatcher.push.queues);
@@ -166,18 +178,7 @@ fn dispatch(admission: &Admission, live: &LiveAttempt) -> pb::Dispatch {
             .map(|worker| worker.to_string())
             .unwrap_or_default(),
         pool: live.pool.name().to_owned(),
-        dispatch_time: Some(wire::timestamp(live.since)),
+        dispatch_time: Some(proto_time(live.since)),
         deliveries: 0,
     }
-}
-
-fn matches(dispatch: &pb::Dispatch, term: &Term) -> bool {
-    let mode = dispatch.mode().as_str_name();
-    let value = match term.field.as_str() {
-        "run_id" => dispatch.run_id.as_str(),
-        "worker_id" => dispatch.worker_id.as_str(),
-        "pool" => dispatch.pool.as_str(),
-        _ => mode.strip_prefix("DISPATCH_MODE_").unwrap_or(mode),
-    };
-    term.operator.holds(value, term.value.as_str())
 }

@@ -3,26 +3,46 @@
 use std::collections::HashMap;
 
 use servo_mesh::Error;
-use servo_mesh::filter::{self, Operator, Term};
-use servo_model::{TenantId, WorkerId};
+use servo_mesh::filter::{Field, Filter};
+use servo_model::{TenantScope, WorkerId};
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
 use super::support::pages::Pages;
 use super::support::rows::listed_worker;
-use crate::core::{ALL_TENANTS, Worker};
+use crate::core::Worker;
 use crate::store;
 use servo_service::errors;
+use servo_service::request::tenant_scope;
 
 /// Rows that one statement reads and that are then filtered.
 const ROWS_PER_STATEMENT: usize = 1_000;
-const FIELDS: [&str; 4] = ["state", "name", "workspaces", "capabilities"];
+
+static FIELDS: [Field<pb::Worker>; 5] = [
+    Field::named(
+        "state",
+        "WORKER_STATE_",
+        |name| pb::WorkerState::from_str_name(name).map(i32::from),
+        |worker| worker.state,
+    ),
+    Field::text("name", |worker| {
+        worker.info.as_ref().map_or("", |info| &info.name)
+    }),
+    Field::list("workspaces", |worker| {
+        worker.info.as_ref().map_or(&[], |info| &info.workspaces)
+    }),
+    Field::list("capabilities", |worker| {
+        worker.info.as_ref().map_or(&[], |info| &info.capabilities)
+    }),
+    Field::time("seen_time", |worker| worker.seen_time),
+];
 
 pub(super) async fn list_workers(
     dispatcher: &Dispatcher,
     request: pb::ListWorkersRequest,
 ) -> Result<pb::ListWorkersResponse, Error> {
-    let terms = filter::parse(&request.filter, &FIELDS)?;
+    let filter = Filter::parse(&request.filter, &FIELDS)?;
+    let tenant = tenant_scope(&request.tenant)?;
     let pages = Pages {
         tokens: &dispatcher.page_tokens,
         list: "workers",
@@ -30,13 +50,12 @@ pub(super) async fn list_workers(
         filter: &request.filter,
     };
     let (after, size) = pages.begin(request.page_size, &request.page_token)?;
-    let (mut workers, more) =
-        matching_workers(dispatcher, &request.tenant, &terms, after, size).await?;
+    let (mut workers, more) = matching_workers(dispatcher, &tenant, &filter, after, size).await?;
     let last = workers.last().filter(|_| more);
     let next_page_token = last
         .map(|last| pages.write(&position(last)))
         .unwrap_or_default();
-    add_active_attempts(dispatcher, &request.tenant, &mut workers).await?;
+    add_active_attempts(dispatcher, tenant, &mut workers).await?;
     Ok(pb::ListWorkersResponse {
         workers,
         next_page_token,
@@ -46,15 +65,15 @@ pub(super) async fn list_workers(
 /// Returns up to `size` workers after a position that match, and whether there are more.
 async fn matching_workers(
     dispatcher: &Dispatcher,
-    tenant: &str,
-    terms: &[Term],
+    tenant: &TenantScope,
+    filter: &Filter<pb::Worker>,
     after: Option<String>,
     size: usize,
 ) -> Result<(Vec<pb::Worker>, bool), Error> {
     let mut tx = dispatcher
         .store
         .requests()
-        .begin(tenant)
+        .begin_in(tenant)
         .await
         .map_err(errors::store)?;
     let (mut found, mut after) = (Vec::new(), after.as_deref().and_then(parse_position));
@@ -68,10 +87,7 @@ async fn matching_workers(
             .map(position)
             .as_deref()
             .and_then(parse_position);
-        found.extend(
-            seen.into_iter()
-                .filter(|worker| terms.iter().all(|term| matches(worker, term))),
-        );
+        found.extend(seen.into_iter().filter(|worker| filter.matches(worker)));
         if found.len() > size || rows.len() < ROWS_PER_STATEMENT {
             let more = found.len() > size;
             found.truncate(size);
@@ -84,16 +100,13 @@ async fn matching_workers(
 /// here.
 async fn add_active_attempts(
     dispatcher: &Dispatcher,
-    tenant: &str,
+    tenant: TenantScope,
     workers: &mut [pb::Worker],
 ) -> Result<(), Error> {
-    let tenant = tenant.to_owned();
     let active: HashMap<WorkerId, u32> = dispatcher
         .engine
         .query(move |admission, _| {
-            let own = |worker: &&Worker| {
-                worker.tenant.as_ref().map_or(ALL_TENANTS, TenantId::as_str) == tenant
-            };
+            let own = |worker: &&Worker| worker.tenant == tenant;
             let active = admission.active_attempts();
             let count = |worker: &Worker| active.get(&worker.key()).copied().unwrap_or_default();
             admission
@@ -126,24 +139,4 @@ fn position(worker: &pb::Worker) -> String {
 fn parse_position(position: &str) -> Option<(String, WorkerId)> {
     let (name, id) = position.rsplit_once('\n')?;
     Some((name.to_owned(), id.parse().ok()?))
-}
-
-fn matches(worker: &pb::Worker, term: &Term) -> bool {
-    let info = worker.info.clone().unwrap_or_default();
-    let among = |list: &[String]| {
-        let found = list.contains(&term.value);
-        found != (term.operator == Operator::IsNot)
-    };
-    match term.field.as_str() {
-        "state" => {
-            let name = worker.state().as_str_name();
-            term.operator.holds(
-                name.strip_prefix("WORKER_STATE_").unwrap_or(name),
-                term.value.as_str(),
-            )
-        }
-        "name" => term.operator.holds(info.name.as_str(), term.value.as_str()),
-        "workspaces" => among(&info.workspaces),
-        _ => among(&info.capabilities),
-    }
 }

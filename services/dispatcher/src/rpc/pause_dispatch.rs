@@ -3,7 +3,7 @@
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::limits::NAME_BYTES_MAX;
-use servo_model::{Digest, EventType};
+use servo_model::{Digest, EventType, TenantScope};
 use servo_proto::v1 as pb;
 use servo_store::{NewEvent, Outcome};
 use uuid::Uuid;
@@ -14,6 +14,7 @@ use super::support::parse::{check_comment, check_text};
 use super::support::rows::dispatch_pause;
 use crate::store::{self, NewPauseState, PauseRow};
 use servo_service::errors;
+use servo_service::request::tenant_scope;
 
 /// Characters of the hash that names a pause.
 const ID_CHARS: usize = 26;
@@ -26,8 +27,9 @@ pub(super) async fn pause_dispatch(
     request: pb::PauseDispatchRequest,
 ) -> Result<pb::PauseDispatchResponse, Error> {
     check(&request)?;
+    let tenant = tenant_scope(&request.tenant)?;
     for _ in 0..TRIES_MAX {
-        if let Some(row) = try_pause(dispatcher, &principal, &request).await? {
+        if let Some(row) = try_pause(dispatcher, &tenant, &principal, &request).await? {
             let accepted_event_id =
                 servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
             return Ok(pb::PauseDispatchResponse {
@@ -46,6 +48,7 @@ pub(super) async fn pause_dispatch(
 /// exist yet cannot be locked.
 async fn try_pause(
     dispatcher: &Dispatcher,
+    tenant: &TenantScope,
     principal: &str,
     request: &pb::PauseDispatchRequest,
 ) -> Result<Option<PauseRow>, Error> {
@@ -53,17 +56,17 @@ async fn try_pause(
     let mut tx = dispatcher
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin_in(tenant)
         .await
         .map_err(errors::store)?;
-    let before = store::lock_pause(&mut tx, &request.tenant, &pause_id)
+    let before = store::lock_pause(&mut tx, tenant, &pause_id)
         .await
         .map_err(errors::store)?;
     if before.as_ref().is_some_and(|row| row.active) {
         return Ok(before);
     }
     let state = NewPauseState {
-        tenant: &request.tenant,
+        tenant,
         pause_id: &pause_id,
         workspace: &request.workspace,
         pool: &request.pool,
@@ -77,7 +80,7 @@ async fn try_pause(
         .await
         .map_err(errors::store)?;
     let appended = tx
-        .append(&[paused_event(&state)?])
+        .append(&[paused_event(&state)])
         .await
         .map_err(errors::append)?;
     if appended.iter().any(|event| event.outcome != Outcome::New) {
@@ -105,7 +108,7 @@ fn pause_id(request: &pb::PauseDispatchRequest) -> String {
     format!("pause_{}", &Digest::of(named).to_string()[..ID_CHARS])
 }
 
-fn paused_event(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
+fn paused_event(state: &NewPauseState<'_>) -> NewEvent {
     let version = state.version.unsigned_abs();
     let body = pb::DispatchPaused {
         pause_id: state.pause_id.to_owned(),
@@ -123,9 +126,9 @@ fn paused_event(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
         EventType::DispatchPaused,
         state.event_id,
         &key,
-    )?;
-    Ok(NewEvent {
+    );
+    NewEvent {
         payload: payload(pb::event::Body::DispatchPaused(body)),
         ..event
-    })
+    }
 }

@@ -5,10 +5,10 @@ use std::sync::atomic::Ordering;
 
 use prost::Message as _;
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, WorkerId};
-use servo_proto::v1 as pb;
+use servo_model::{AttemptId, TenantScope, WorkerId};
 use servo_proto::v1::PullReturn;
 use servo_proto::v1::pull_tasks_request::Message as FromWorker;
+use servo_proto::{proto_time, v1 as pb};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
@@ -22,7 +22,7 @@ use super::support::parse::{parse_worker_id, worker_tenant};
 use crate::core::WorkerKey;
 use crate::engine::{Message, RESPONSES_QUEUED_MAX, WorkerConnection};
 use crate::store::{self, WorkerRow};
-use crate::{clock, wire};
+use crate::wire;
 use servo_service::errors;
 
 /// Credits that one message may grant.
@@ -36,15 +36,15 @@ pub(super) async fn pull_tasks(
     let (request, open) = opening(first)?;
     let worker = parse_worker_id(&request.worker_id)?;
     let tenant = worker_tenant(dispatcher, &request.tenant)?;
-    if let Some(tenant) = tenant.as_ref().filter(|tenant| !holds(dispatcher, tenant)) {
+    if let Some(tenant) = tenant.tenant().filter(|tenant| !holds(dispatcher, tenant)) {
         return Err(not_holder(dispatcher, tenant).await.into());
     }
-    let row = registered_worker(dispatcher, &request.tenant, worker, &open.session).await?;
+    let row = registered_worker(dispatcher, &tenant, worker, &open.session).await?;
     let info = pulling_worker(worker, &row)?;
     let described = wire::worker(
         worker,
         &open.session,
-        tenant,
+        tenant.clone(),
         &info,
         open.credits.min(CREDITS_MAX),
     )
@@ -56,18 +56,16 @@ pub(super) async fn pull_tasks(
         .engine
         .send(Message::WorkerConnected(WorkerConnection {
             worker: described,
-            key: dispatcher
-                .signer
-                .worker_key(&request.tenant, worker, &open.session),
+            key: dispatcher.signer.worker_key(&tenant, worker, &open.session),
             number,
             attempts: attempts(&open.attempt_ids)?,
             responses,
-            last_seen: clock::now(),
+            last_seen: servo_mesh::now(),
         }))
         .await;
     if row.command != 0 {
         let drain = pb::PullDrain {
-            deadline: row.cut_off_at.map(wire::stored_time),
+            deadline: row.cut_off_at.map(proto_time),
             kill: false,
         };
         let drain = Message::DrainWorker(key.clone(), drain);
@@ -77,7 +75,7 @@ pub(super) async fn pull_tasks(
         dispatcher: dispatcher.clone(),
         worker: key,
         connection: number,
-        tenant: request.tenant,
+        tenant,
         session: open.session,
     };
     servo_actor::spawn_task("worker requests", reader.run(requests));
@@ -102,14 +100,14 @@ fn pulling_worker(worker: WorkerId, row: &WorkerRow) -> Result<pb::WorkerInfo, E
 
 async fn registered_worker(
     dispatcher: &Dispatcher,
-    tenant: &str,
+    tenant: &TenantScope,
     worker: WorkerId,
     session: &str,
 ) -> Result<WorkerRow, Error> {
     let mut tx = dispatcher
         .store
         .requests()
-        .begin(tenant)
+        .begin_in(tenant)
         .await
         .map_err(errors::store)?;
     let row = store::find_worker(&mut tx, tenant, worker)
@@ -156,7 +154,7 @@ struct WorkerRequests {
     dispatcher: Dispatcher,
     worker: WorkerKey,
     connection: u64,
-    tenant: String,
+    tenant: TenantScope,
     session: String,
 }
 
@@ -203,7 +201,12 @@ impl WorkerRequests {
     }
 
     async fn record_leave(&self) -> Result<(), servo_store::StoreError> {
-        let mut tx = self.dispatcher.store.requests().begin(&self.tenant).await?;
+        let mut tx = self
+            .dispatcher
+            .store
+            .requests()
+            .begin_in(&self.tenant)
+            .await?;
         store::worker_gone(&mut tx, &self.tenant, self.worker.id, &self.session).await?;
         tx.commit().await
     }

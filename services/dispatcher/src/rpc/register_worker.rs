@@ -3,7 +3,7 @@
 use prost::Message as _;
 use servo_mesh::{Caller, Error, PeerIdentity, Reason};
 use servo_model::limits::NAME_BYTES_MAX;
-use servo_proto::v1 as pb;
+use servo_proto::{proto_time, v1 as pb};
 use servo_queue::URL_BYTES_MAX;
 
 use super::Dispatcher;
@@ -11,7 +11,7 @@ use super::support::forward::{holder, holds};
 use super::support::parse::{parse_worker_id, worker_tenant};
 use crate::core::REGISTRATION_TTL;
 use crate::core::push_targets::allows;
-use crate::{clock, store, wire};
+use crate::{store, wire};
 use servo_service::errors;
 
 const SLOTS_MAX: u32 = 10_000;
@@ -33,22 +33,14 @@ pub(super) async fn register_worker(
     let mut tx = dispatcher
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin_in(&tenant)
         .await
         .map_err(errors::store)?;
     let encoded = info.encode_to_vec();
     let (name, session, push_url) = (&info.name, &request.session, &info.push_url);
-    store::register_worker(
-        &mut tx,
-        &request.tenant,
-        worker,
-        name,
-        session,
-        encoded,
-        push_url,
-    )
-    .await
-    .map_err(errors::store)?;
+    store::register_worker(&mut tx, &tenant, worker, name, session, encoded, push_url)
+        .await
+        .map_err(errors::store)?;
     tx.commit().await.map_err(errors::store)?;
     if !info.push_url.is_empty() {
         dispatcher.push_workers_changed.ring();
@@ -56,7 +48,7 @@ pub(super) async fn register_worker(
     // A worker that came through the gateway cannot reach this instance directly; the gateway finds
     // the holder.
     let direct = matches!(caller.peer, PeerIdentity::Worker { .. });
-    let address = match &tenant {
+    let address = match tenant.tenant() {
         Some(tenant) if direct && !holds(dispatcher, tenant) => {
             holder(dispatcher, tenant).await?.unwrap_or_default()
         }
@@ -65,13 +57,11 @@ pub(super) async fn register_worker(
     Ok(pb::RegisterWorkerResponse {
         address,
         envelope_key: signer
-            .worker_key(&request.tenant, worker, &request.session)
+            .worker_key(&tenant, worker, &request.session)
             .to_vec()
             .into(),
         envelope_key_id: signer.envelope_key_id.to_string(),
-        renew_before: Some(wire::timestamp(
-            clock::now() + REGISTRATION_TTL.as_secs_f64(),
-        )),
+        renew_before: Some(proto_time(servo_mesh::now().plus(REGISTRATION_TTL))),
         heartbeat_interval: Some(wire::proto_duration(signer.heartbeat_interval)),
     })
 }

@@ -13,6 +13,7 @@ use super::support::events::{new_event, new_event_id, payload};
 use super::support::parse::{check_comment, check_text, check_version};
 use crate::store::{self, NewPauseState, PauseRow};
 use servo_service::errors;
+use servo_service::request::tenant_scope;
 
 pub(super) async fn resume_dispatch(
     dispatcher: &Dispatcher,
@@ -21,13 +22,14 @@ pub(super) async fn resume_dispatch(
 ) -> Result<pb::ResumeDispatchResponse, Error> {
     check_text("pause_id", &request.pause_id, NAME_BYTES_MAX)?;
     check_comment(&request.comment)?;
+    let tenant = tenant_scope(&request.tenant)?;
     let mut tx = dispatcher
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin_in(&tenant)
         .await
         .map_err(errors::store)?;
-    let row = store::lock_pause(&mut tx, &request.tenant, &request.pause_id)
+    let row = store::lock_pause(&mut tx, &tenant, &request.pause_id)
         .await
         .map_err(errors::store)?;
     let row = active(row, &request.pause_id)?;
@@ -47,7 +49,7 @@ pub(super) async fn resume_dispatch(
     store::put_pause(&mut tx, &state)
         .await
         .map_err(errors::store)?;
-    tx.append(&[resumed_event(&state)?])
+    tx.append(&[resumed_event(&state)])
         .await
         .map_err(errors::append)?;
     tx.commit().await.map_err(errors::store)?;
@@ -79,7 +81,7 @@ fn active(row: Option<PauseRow>, pause_id: &str) -> Result<PauseRow, Error> {
     }
 }
 
-fn resumed_event(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
+fn resumed_event(state: &NewPauseState<'_>) -> NewEvent {
     let version = state.version.unsigned_abs();
     let requested_by = pb::Actor {
         principal: state.principal.to_owned(),
@@ -96,9 +98,9 @@ fn resumed_event(state: &NewPauseState<'_>) -> Result<NewEvent, Error> {
         EventType::DispatchResumed,
         state.event_id,
         &key,
-    )?;
-    Ok(NewEvent {
+    );
+    NewEvent {
         payload: payload(pb::event::Body::DispatchResumed(body)),
         ..event
-    })
+    }
 }

@@ -1,11 +1,12 @@
 //! Pauses of admission.
 
-use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_model::{TenantScope, Timestamp};
+use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(crate) struct PauseRow {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantScope,
     pub(crate) pause_id: String,
     pub(crate) workspace: String,
     pub(crate) pool: String,
@@ -20,7 +21,7 @@ pub(crate) struct PauseRow {
 /// The next state of a pause.
 #[derive(Debug, Clone)]
 pub(crate) struct NewPauseState<'a> {
-    pub(crate) tenant: &'a str,
+    pub(crate) tenant: &'a TenantScope,
     pub(crate) pause_id: &'a str,
     pub(crate) workspace: &'a str,
     pub(crate) pool: &'a str,
@@ -33,7 +34,7 @@ pub(crate) struct NewPauseState<'a> {
 
 pub(crate) async fn lock_pause(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
     pause_id: &str,
 ) -> Result<Option<PauseRow>, StoreError> {
     tx.optional(
@@ -63,7 +64,7 @@ pub(crate) async fn put_pause(
 
 pub(crate) async fn active_pauses_of(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
 ) -> Result<Vec<PauseRow>, StoreError> {
     tx.all(query(include_str!("list_pauses.sql")).bind(tenant))
         .await

@@ -10,7 +10,7 @@ pub(crate) async fn read_plan(
     plan: &PlanRef,
 ) -> Result<Option<Vec<u8>>, StoreError> {
     let read = query(include_str!("read_plan.sql"))
-        .bind(plan.tenant.as_str())
+        .bind(&plan.tenant)
         .bind(plan.workspace.as_str())
         .bind(plan.plan_id.as_bytes().as_slice());
     let rows: Vec<(Vec<u8>,)> = loops.all(read).await?;

@@ -1,17 +1,22 @@
 //! Admission shards.
 
-use servo_model::Stream;
+use servo_model::{AdmissionShard, Position, ShardId, Stream};
 use servo_store::{LoopStore, StoreError, TenantTx, query};
 
 /// Returns shard, head and watermark of every admission shard.
-pub(crate) async fn heads(loops: &LoopStore) -> Result<Vec<(i16, i64, i64)>, StoreError> {
+pub(crate) async fn heads(
+    loops: &LoopStore,
+) -> Result<Vec<(ShardId, Position, Position)>, StoreError> {
     loops
         .all(query(include_str!("heads.sql")).bind(Stream::Dispatch.code()))
         .await
 }
 
 /// Returns the address of an admission shard's holder.
-pub(crate) async fn holder(tx: &mut TenantTx, shard: i16) -> Result<Option<String>, StoreError> {
+pub(crate) async fn holder(
+    tx: &mut TenantTx,
+    shard: AdmissionShard,
+) -> Result<Option<String>, StoreError> {
     let holder: Option<(String,)> = tx
         .optional(
             query(include_str!("holder.sql"))

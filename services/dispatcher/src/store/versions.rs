@@ -1,12 +1,13 @@
 //! Versions of partitions, which the scheduler writes.
 
+use servo_model::TenantId;
 use servo_store::{LoopStore, StoreError, query};
 use uuid::Uuid;
 
 /// A partition to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputPartition {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantId,
     pub(crate) workspace: String,
     pub(crate) asset_key: String,
     pub(crate) partition_key: String,
@@ -27,7 +28,7 @@ pub(crate) async fn latest_versions(
     let column =
         |field: fn(&InputPartition) -> &str| partitions.iter().map(field).collect::<Vec<_>>();
     let select = query(include_str!("latest_versions.sql"))
-        .bind(column(|partition| &partition.tenant))
+        .bind(column(|partition| partition.tenant.as_str()))
         .bind(column(|partition| &partition.workspace))
         .bind(column(|partition| &partition.asset_key))
         .bind(column(|partition| &partition.partition_key))

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use servo_model::{TenantId, WorkerId};
-use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_model::{TenantScope, Timestamp, WorkerId};
+use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
-
-use crate::core::ALL_TENANTS;
 
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(crate) struct WorkerRow {
@@ -26,7 +24,7 @@ pub(crate) struct WorkerRow {
 /// Registers or renews a worker and returns the last command it was sent.
 pub(crate) async fn register_worker(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
     worker: WorkerId,
     name: &str,
     session: &str,
@@ -46,7 +44,7 @@ pub(crate) async fn register_worker(
 
 pub(crate) async fn find_worker(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
     worker: WorkerId,
 ) -> Result<Option<WorkerRow>, StoreError> {
     tx.optional(
@@ -60,7 +58,7 @@ pub(crate) async fn find_worker(
 /// Returns workers of a tenant after this name and id, in that order.
 pub(crate) async fn page_workers(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
     after: Option<(String, WorkerId)>,
     at_most: usize,
 ) -> Result<Vec<WorkerRow>, StoreError> {
@@ -85,7 +83,7 @@ pub(crate) async fn forget_workers(
 
 pub(crate) async fn lock_worker(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
     worker: WorkerId,
 ) -> Result<Option<WorkerRow>, StoreError> {
     tx.optional(
@@ -98,7 +96,7 @@ pub(crate) async fn lock_worker(
 
 pub(crate) async fn command_worker(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
     worker: &WorkerRow,
 ) -> Result<(), StoreError> {
     let command = query(include_str!("command_worker.sql"))
@@ -114,7 +112,7 @@ pub(crate) async fn command_worker(
 
 pub(crate) async fn worker_gone(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantScope,
     worker: WorkerId,
     session: &str,
 ) -> Result<(), StoreError> {
@@ -129,17 +127,15 @@ pub(crate) async fn worker_gone(
 }
 
 /// A worker that is connected here, with its number of live attempts.
-pub(crate) type SeenWorker = (Option<TenantId>, WorkerId, u32);
+pub(crate) type SeenWorker = (TenantScope, WorkerId, u32);
 
 pub(crate) async fn note_seen(loops: &LoopStore, seen: &[SeenWorker]) -> Result<(), StoreError> {
-    let tenant = |tenant: &Option<TenantId>| {
-        tenant
-            .as_ref()
-            .map_or(ALL_TENANTS, TenantId::as_str)
-            .to_owned()
-    };
     let note = query(include_str!("note_seen.sql"))
-        .bind(seen.iter().map(|(of, ..)| tenant(of)).collect::<Vec<_>>())
+        .bind(
+            seen.iter()
+                .map(|(tenant, ..)| tenant.as_str())
+                .collect::<Vec<_>>(),
+        )
         .bind(seen.iter().map(|(_, id, _)| uuid(*id)).collect::<Vec<_>>())
         .bind(
             seen.iter()
@@ -169,7 +165,7 @@ pub(crate) async fn note_lost(
 /// A worker that receives pushes.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub(crate) struct PushWorkerRow {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantScope,
     pub(crate) worker_id: Uuid,
     pub(crate) session: String,
     pub(crate) info: Vec<u8>,
@@ -182,7 +178,7 @@ pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorkerRow>
 }
 
 /// A worker that was told to drain (1) or was killed (2): tenant, id, command, cut-off time.
-pub(crate) type CommandedWorker = (String, Uuid, i16, Option<Timestamp>);
+pub(crate) type CommandedWorker = (TenantScope, Uuid, i16, Option<Timestamp>);
 
 pub(crate) async fn commanded_workers(
     loops: &LoopStore,

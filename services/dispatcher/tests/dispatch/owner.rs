@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use servo_model::{AttemptId, Digest, DispatchId, RunId, TaskKey};
+use servo_model::{
+    AdmissionShard, AttemptId, Digest, DispatchId, Epoch, RunId, Stream, TaskKey, TenantId,
+};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as FromDispatcher;
 use servo_proto::v1::admit_response::Message as ToDispatcher;
@@ -25,7 +27,7 @@ pub(crate) struct Owner(Shared<State>);
 struct State {
     streams: Vec<Out>,
     /// The epoch that each admission shard was last opened with.
-    epochs: HashMap<u32, u64>,
+    epochs: HashMap<AdmissionShard, Epoch>,
     runs: BTreeMap<RunId, Run>,
     live: BTreeMap<AttemptId, (RunId, pb::LiveAttempt)>,
     live_max: usize,
@@ -62,7 +64,7 @@ impl Owner {
                 },
             );
             let update = pb::AdmitUpdate {
-                shard: u32::try_from(run.shard()).unwrap(),
+                shard: run.shard().into(),
                 ready: vec![state.ready_of(run)],
                 ..pb::AdmitUpdate::default()
             };
@@ -87,7 +89,7 @@ impl Owner {
                     slot_ms: 1,
                 };
                 state.send_all(ToDispatcher::Update(pb::AdmitUpdate {
-                    shard: u32::try_from(run.shard()).unwrap(),
+                    shard: run.shard().into(),
                     ended: vec![ended],
                     ..pb::AdmitUpdate::default()
                 }));
@@ -100,7 +102,7 @@ impl Owner {
         self.with(|state| {
             for (run, live) in state.live.values().cloned().collect::<Vec<_>>() {
                 state.send_all(ToDispatcher::Update(pb::AdmitUpdate {
-                    shard: u32::try_from(run.shard()).unwrap(),
+                    shard: run.shard().into(),
                     cancelled: vec![live],
                     ..pb::AdmitUpdate::default()
                 }));
@@ -162,10 +164,10 @@ impl State {
     }
 
     fn snapshots(&self, out: &Out) {
-        for shard in 0..64 {
-            let here = |run: &RunId| u32::try_from(run.shard()).unwrap() == shard;
+        for shard in Stream::Execution.shards() {
+            let here = |run: &RunId| run.shard() == shard;
             let snapshot = pb::AdmitSnapshot {
-                shard,
+                shard: shard.into(),
                 epoch: 1,
                 first: true,
                 last: true,
@@ -194,14 +196,8 @@ impl State {
         };
         let run: RunId = claim.run_id.parse().unwrap();
         let ordinal = claim.task.as_ref().unwrap().ordinal;
-        let shard = u32::try_from(
-            TENANT
-                .parse::<servo_model::TenantId>()
-                .unwrap()
-                .admission_shard(),
-        )
-        .unwrap();
-        if self.epochs.get(&shard) != Some(&claim.admission_epoch) {
+        let shard = TENANT.parse::<TenantId>().unwrap().admission_shard();
+        if self.epochs.get(&shard) != Some(&Epoch::new(claim.admission_epoch)) {
             return Some(refusal(pb::ErrorReason::NotHolder));
         }
         let known = self.runs.get_mut(&run).unwrap();
@@ -211,7 +207,7 @@ impl State {
         if self.refuse_next > 0 {
             self.refuse_next -= 1;
             let update = pb::AdmitUpdate {
-                shard: u32::try_from(run.shard()).unwrap(),
+                shard: run.shard().into(),
                 ready: vec![self.ready_of(run)],
                 ..pb::AdmitUpdate::default()
             };
@@ -262,11 +258,11 @@ impl SchedulerService for Owner {
                 let Some(out) = weak.upgrade() else { return };
                 owner.with(|state| match request.message {
                     Some(FromDispatcher::Open(open)) => {
-                        state.epochs.extend(
-                            open.leases
-                                .iter()
-                                .map(|lease| (lease.admission_shard, lease.epoch)),
-                        );
+                        let opened = |lease: &pb::AdmissionLease| {
+                            let shard = AdmissionShard::new(lease.admission_shard).unwrap();
+                            (shard, Epoch::new(lease.epoch))
+                        };
+                        state.epochs.extend(open.leases.iter().map(opened));
                         if let Some(out) = first.take() {
                             state.snapshots(&out);
                             state.streams.push(out);

@@ -10,7 +10,7 @@ use servo_client::{Client, Credentials, Tls, api};
 use servo_dispatcher::Config;
 use servo_local::{Ca, FreePorts, Issue, TestDatabase};
 use servo_mesh::{Fault, Mesh, NoSections, Settings, Shutdown, Sources};
-use servo_model::{Digest, RunId, Service, Stream};
+use servo_model::{Digest, RunId, Service, ShardId, Stream};
 use servo_proto::v1::callback_service_server::CallbackServiceServer;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::quota_service_server::{QuotaService, QuotaServiceServer};
@@ -70,15 +70,10 @@ impl World {
             .serve(Service::Scheduler, |mesh| mesh.serve(scheduler))
             .await;
         let ttl = LeaseTtl::new(Duration::from_secs(3600)).unwrap();
-        let leases = Leases::new(&store, Stream::Execution, "owner", &address, ttl);
-        assert_eq!(
-            leases
-                .acquire(&(0..64).collect::<Vec<_>>(), 64)
-                .await
-                .unwrap()
-                .len(),
-            64
-        );
+        let leases = Leases::new(store.loops(), Stream::Execution, "owner", &address, ttl);
+        let all: Vec<ShardId> = Stream::Execution.shards().collect();
+        let acquired = leases.acquire(&all, all.len()).await.unwrap();
+        assert_eq!(acquired.len(), all.len());
         let callback = CallbackServiceServer::new(world.reports.clone());
         world.callback = world
             .serve(Service::Callback, |mesh| mesh.serve(callback))

@@ -29,7 +29,7 @@ pub struct ApiKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
     pub id: String,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspaces: Vec<String>,
     pub roles: Vec<String>,
 }
@@ -85,8 +85,9 @@ impl ApiKeys {
 }
 
 fn parse(key: &ApiKey) -> Result<([u8; 32], Principal), String> {
-    key.tenant
-        .parse::<TenantId>()
+    let tenant: TenantId = key
+        .tenant
+        .parse()
         .map_err(|error| format!("tenant: {error}"))?;
     if key.workspaces.is_empty() {
         return Err(format!(
@@ -103,7 +104,7 @@ fn parse(key: &ApiKey) -> Result<([u8; 32], Principal), String> {
         .map_err(|_| "sha256 must be the 64 hex digits of the key's SHA-256".to_owned())?;
     let principal = Principal {
         id: key.id.clone(),
-        tenant: key.tenant.clone(),
+        tenant,
         workspaces: key.workspaces.clone(),
         roles: key.roles.clone(),
     };

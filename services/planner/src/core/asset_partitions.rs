@@ -4,6 +4,7 @@
 mod reads;
 mod summary;
 
+use servo_model::Timestamp;
 use servo_model::partitioning::{Moment, Numbering, Product};
 use servo_proto::v1::{PartitionState, StaleReason};
 
@@ -23,12 +24,12 @@ pub(crate) struct AttemptedPartition {
     pub(crate) quarantined: bool,
 }
 
-/// The version that readers get. Times are in microseconds.
+/// The version that readers get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PromotedVersion {
-    pub(crate) recorded_at: i64,
+    pub(crate) recorded_at: Timestamp,
     /// Later than `recorded_at` for a version that was quarantined and then approved.
-    pub(crate) readable_at: i64,
+    pub(crate) readable_at: Timestamp,
     pub(crate) same_code: bool,
 }
 
@@ -124,22 +125,22 @@ impl AssetPartitions {
 }
 
 /// Returns the time of the newest upstream version that a partition reads.
-fn newest(reads: &mut [Reads], index: u64) -> Option<i64> {
+fn newest(reads: &mut [Reads], index: u64) -> Option<Timestamp> {
     reads
         .iter_mut()
         .filter_map(|reads| reads.newest(index))
         .max()
 }
 
-fn is_overtaken(promoted: &PromotedVersion, newest_read: Option<i64>) -> bool {
+fn is_overtaken(promoted: &PromotedVersion, newest_read: Option<Timestamp>) -> bool {
     newest_read.is_some_and(|newest| newest > promoted.recorded_at)
 }
 
-fn is_current(promoted: &PromotedVersion, newest_read: Option<i64>) -> bool {
+fn is_current(promoted: &PromotedVersion, newest_read: Option<Timestamp>) -> bool {
     promoted.same_code && !is_overtaken(promoted, newest_read)
 }
 
-fn state(partition: &AttemptedPartition, newest_read: Option<i64>) -> PartitionState {
+fn state(partition: &AttemptedPartition, newest_read: Option<Timestamp>) -> PartitionState {
     match &partition.promoted {
         _ if partition.failed => PartitionState::Failed,
         _ if partition.quarantined => PartitionState::Quarantined,
@@ -154,7 +155,8 @@ mod tests {
     use super::*;
     use crate::core::samples::{asset, days, manifest, partitioned};
 
-    fn promoted(recorded_at: i64) -> AttemptedPartition {
+    fn promoted(recorded_us: i64) -> AttemptedPartition {
+        let recorded_at = Timestamp::from_unix_us(recorded_us);
         let promoted = PromotedVersion {
             recorded_at,
             readable_at: recorded_at,
@@ -181,8 +183,10 @@ mod tests {
         let order = PartitionOrder::of(&graph, 0, &moment).unwrap();
         let link = graph.task_links(0).next().unwrap();
         let mut reads = Reads::of(&graph, 0, link, &moment).unwrap();
-        up.iter()
-            .for_each(|(day, at)| reads.note(&format!("day=d:2026-01-{day:02}"), *at));
+        for (day, at) in up {
+            let at = Timestamp::from_unix_us(*at);
+            reads.note(&format!("day=d:2026-01-{day:02}"), at);
+        }
         let attempted = down
             .iter()
             .map(|(day, partition)| (day - 1, *partition))

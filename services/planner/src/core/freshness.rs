@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use servo_model::Timestamp;
+use servo_proto::proto_time;
 use servo_proto::v1::{PartitionCondition, PartitionStaleness, StaleCause, StaleReason};
 
 /// A partition by asset key and partition key; the partition key of an unpartitioned asset is
@@ -17,13 +19,13 @@ pub(crate) struct Status {
     pub(crate) failed: bool,
 }
 
-/// A materialization. Times are in microseconds.
+/// A materialization.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Version {
-    pub(crate) recorded_at: i64,
+    pub(crate) recorded_at: Timestamp,
     /// When readers got it. Later than `recorded_at` for a version that was quarantined and
     /// approved.
-    pub(crate) readable_at: i64,
+    pub(crate) readable_at: Timestamp,
     /// The code version that made it.
     pub(crate) code: String,
 }
@@ -48,7 +50,7 @@ impl Freshness {
         code_version: &str,
     ) -> Freshness {
         let mut found = Freshness::default();
-        let mut oldest = i64::MAX;
+        let mut oldest = Timestamp::MAX;
         for partition in outputs {
             let status = statuses.get(partition);
             found.failed |= status.is_some_and(|status| status.failed);
@@ -102,7 +104,7 @@ pub(crate) fn staleness(
         let at = statuses.get(partition)?.promoted.as_ref()?.readable_at;
         (at > promoted.recorded_at).then(|| (at, partition.clone()))
     };
-    let newer: Vec<(i64, PartitionRef)> = inputs.iter().filter_map(newer).collect();
+    let newer: Vec<(Timestamp, PartitionRef)> = inputs.iter().filter_map(newer).collect();
     let changed = newer
         .iter()
         .map(|(_, (asset_key, partition_key))| StaleCause {
@@ -121,15 +123,7 @@ pub(crate) fn staleness(
             .chain(changed)
             .take(CAUSES_MAX)
             .collect(),
-        stale_since: newer.iter().map(|(at, _)| *at).min().map(timestamp),
-    }
-}
-
-fn timestamp(us: i64) -> prost_types::Timestamp {
-    let nanos = i32::try_from(us.rem_euclid(1_000_000)).unwrap_or(0) * 1_000;
-    prost_types::Timestamp {
-        seconds: us.div_euclid(1_000_000),
-        nanos,
+        stale_since: newer.iter().map(|(at, _)| *at).min().map(proto_time),
     }
 }
 
@@ -138,6 +132,7 @@ mod tests {
     use super::*;
 
     fn version(at: i64, code: &str) -> Version {
+        let at = Timestamp::from_unix_us(at);
         Version {
             recorded_at: at,
             readable_at: at,
@@ -149,7 +144,7 @@ mod tests {
     fn an_approved_version_counts_from_its_approval() {
         let (own, read) = (partition("b"), partition("a"));
         let approved = Version {
-            readable_at: 9,
+            readable_at: Timestamp::from_unix_us(9),
             ..version(3, "v1")
         };
         let statuses: Statuses = [(read.clone(), approved), (own.clone(), version(5, "v1"))]

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use servo_model::limits::{CONFIGS_PER_TASK_BYTES_MAX, TASKS_PER_RUN_MAX};
 use servo_model::partitioning::Moment;
 use servo_model::plan::PlanId;
-use servo_model::{Operation, TaskKey};
+use servo_model::{Operation, TaskKey, TenantId, WorkspaceId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::{ErrorReason as Reason, PartitionCondition, ReusedOutput, RunSpec};
 
@@ -36,8 +36,8 @@ const LABEL_BYTES_MAX: usize = 256;
 /// A request for one plan.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlanRequest<'a> {
-    pub(crate) tenant: &'a str,
-    pub(crate) workspace: &'a str,
+    pub(crate) tenant: &'a TenantId,
+    pub(crate) workspace: &'a WorkspaceId,
     pub(crate) deployment_id: &'a str,
     pub(crate) spec: &'a RunSpec,
     pub(crate) reused: &'a [ReusedOutput],

@@ -1,4 +1,3 @@
 //! Background loops of the planner.
 
-pub(crate) mod expire_requests;
 pub(crate) mod limits;

@@ -325,7 +325,7 @@ async fn register(
     request_key.store_answer(&mut tx, scope, &answer).await?;
     tx.append(&[event]).await.map_err(append_error)?;
     tx.commit().await.map_err(store_error)?;
-    planner.cache.insert(graph);
+    planner.cache_graph(graph);
     Ok(answer)
 }
 

@@ -36,8 +36,8 @@ pub(super) async fn expand_partitions(
     let request_digest = Digest::of(canonical).to_string();
     let list = [
         "partitions",
-        &scope.tenant,
-        &scope.workspace,
+        scope.tenant.as_str(),
+        scope.workspace.as_str(),
         &request_digest,
     ];
     let cursor = planner.pages.read(&list, &request.page_token)?;

@@ -36,7 +36,12 @@ pub(super) async fn find_stale_partitions(
         request.selection.join("\n")
     ))
     .to_string();
-    let list = ["stale", &scope.tenant, &scope.workspace, &request_digest];
+    let list = [
+        "stale",
+        scope.tenant.as_str(),
+        scope.workspace.as_str(),
+        &request_digest,
+    ];
     let cursor = planner.pages.read(&list, &request.page_token)?;
     // The page begins behind this partition of this asset, even if either no longer exists.
     let after = cursor

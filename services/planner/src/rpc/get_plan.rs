@@ -20,7 +20,12 @@ pub(super) async fn get_plan(
     let scope = scope(&request)?;
     let size = page_size(request.page_size, TASKS_DEFAULT, TASKS_MAX)?;
     let id = parse_plan_id(&request.plan_id)?;
-    let list = ["plan", &scope.tenant, &scope.workspace, &request.plan_id];
+    let list = [
+        "plan",
+        scope.tenant.as_str(),
+        scope.workspace.as_str(),
+        &request.plan_id,
+    ];
     let cursor = planner.pages.read(&list, &request.page_token)?;
     let first: usize = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
     let mut tx = planner.begin(&scope).await?;

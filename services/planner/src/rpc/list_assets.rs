@@ -1,12 +1,13 @@
 //! ListAssets: lists the assets of a deployment by key, a page at a time.
 
 use servo_mesh::Error;
+use servo_mesh::filter::Filter;
 use servo_mesh::paging::page_size;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListAssetsRequest, ListAssetsResponse};
 
 use super::Planner;
-use super::support::filters::Filter;
+use super::support::filters;
 use super::support::parse::scope;
 use crate::core::lineage;
 
@@ -15,13 +16,13 @@ pub(super) async fn list_assets(
     request: ListAssetsRequest,
 ) -> Result<ListAssetsResponse, Error> {
     let scope = scope(&request)?;
-    let filter = Filter::assets(&request.filter)?;
+    let filter = Filter::parse(&request.filter, &filters::ASSETS)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let selection = request.selection.join("\n");
     let list = [
         "assets",
-        &scope.tenant,
-        &scope.workspace,
+        scope.tenant.as_str(),
+        scope.workspace.as_str(),
         &request.deployment_id,
         &selection,
         &request.filter,
@@ -44,7 +45,7 @@ pub(super) async fn list_assets(
             .as_deref()
             .is_none_or(|cursor| graph.name(*asset) > cursor)
     };
-    let matches = |asset: &u32| filter.matches_asset(&graph.manifest.assets[*asset as usize]);
+    let matches = |asset: &u32| filter.matches(&graph.manifest.assets[*asset as usize]);
     let mut page: Vec<u32> = selected
         .into_iter()
         .filter(after)

@@ -1,6 +1,7 @@
 //! ListDeployments: lists deployments, newest first, a page at a time.
 
 use servo_mesh::Error;
+use servo_mesh::filter::Filter;
 use servo_mesh::paging::page_size;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_proto::v1::{ListDeploymentsRequest, ListDeploymentsResponse};
@@ -8,7 +9,7 @@ use servo_proto::v1::{ListDeploymentsRequest, ListDeploymentsResponse};
 use super::Planner;
 use super::support::errors::store_error;
 use super::support::filtered_page::FilteredPage;
-use super::support::filters::Filter;
+use super::support::filters;
 use super::support::parse::scope;
 use crate::store::deployments;
 
@@ -17,12 +18,12 @@ pub(super) async fn list_deployments(
     request: ListDeploymentsRequest,
 ) -> Result<ListDeploymentsResponse, Error> {
     let scope = scope(&request)?;
-    let filter = Filter::deployments(&request.filter)?;
+    let filter = Filter::parse(&request.filter, &filters::DEPLOYMENTS)?;
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let list = [
         "deployments",
-        &scope.tenant,
-        &scope.workspace,
+        scope.tenant.as_str(),
+        scope.workspace.as_str(),
         &request.filter,
     ];
     let cursor = planner.pages.read(&list, &request.page_token)?;
@@ -40,7 +41,7 @@ pub(super) async fn list_deployments(
             .map(|row| Ok((row.version, row.message()?)))
             .collect();
         page.add(read.map_err(store_error)?, |deployment| {
-            filter.matches_deployment(deployment)
+            filter.matches(deployment)
         });
     }
     let (deployments, last) = page.finish();

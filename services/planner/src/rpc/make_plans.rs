@@ -6,12 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use prost::Message;
-use servo_mesh::{Error, Reason};
-use servo_model::Digest;
+use servo_mesh::{Error, Reason, now};
 use servo_model::limits::{MESSAGE_BYTES_MAX, PLAN_ORDERS_PER_CALL_MAX};
 use servo_model::partitioning::{Moment, ValueList};
+use servo_model::{Digest, Timestamp};
 use servo_proto::v1::{
     MakePlansRequest, MakePlansResponse, PlanOrder, PlanRefusal, PlanResult, RunSpec, StoredPlan,
     plan_result,
@@ -46,7 +45,7 @@ pub(super) async fn make_plans(
     let mut jobs: Vec<Result<Job, Refusal>> = request.orders.into_iter().map(Job::new).collect();
     find_deployments(planner, &mut jobs).await?;
     let sets = find_sets(planner, &jobs).await?;
-    let now = Timestamp::now();
+    let now = now();
     let drafted = run_blocking(move || {
         jobs.into_iter()
             .map(|job| job?.draft(&sets, now))
@@ -71,7 +70,7 @@ struct Job {
     deployment: Option<(String, Arc<DeploymentGraph>)>,
 }
 
-type Sets = BTreeMap<(String, String), BTreeMap<String, ValueList>>;
+type Sets = BTreeMap<Scope, BTreeMap<String, ValueList>>;
 
 impl Job {
     fn new(mut order: PlanOrder) -> Result<Job, Refusal> {
@@ -100,10 +99,9 @@ impl Job {
                 sentence,
             ));
         };
-        let key = (self.scope.tenant.clone(), self.scope.workspace.clone());
         let moment = Moment {
-            now,
-            sets: sets.get(&key).cloned().unwrap_or_default(),
+            now: now.to_jiff(),
+            sets: sets.get(&self.scope).cloned().unwrap_or_default(),
         };
         let drafted = draft(&graph, &self.plan_request(&deployment_id), &moment)?;
         Ok(DraftedJob {
@@ -152,16 +150,11 @@ async fn find_statuses(
     planner: &Planner,
     jobs: &[Result<DraftedJob, Refusal>],
 ) -> Result<Vec<Statuses>, Error> {
-    let empty_scope = Scope {
-        tenant: String::new(),
-        workspace: String::new(),
-    };
-    let partitions: Vec<(&Scope, Vec<PartitionRef>)> = jobs
+    let partitions: Vec<Option<(&Scope, Vec<PartitionRef>)>> = jobs
         .iter()
         .map(|job| {
-            job.as_ref().map_or((&empty_scope, Vec::new()), |job| {
-                (&job.job.scope, job.drafted.partitions())
-            })
+            let job = job.as_ref().ok()?;
+            Some((&job.job.scope, job.drafted.partitions()))
         })
         .collect();
     statuses::of_plans(planner.store.loops(), &partitions)
@@ -224,7 +217,7 @@ async fn load_graphs(
     let mut graphs = HashMap::new();
     let mut missing: HashMap<Digest, Scope> = HashMap::new();
     for (scope, digest) in digests {
-        match planner.cache.find(&digest) {
+        match planner.cached_graph(&digest) {
             Some(graph) => drop(graphs.insert(digest, graph)),
             None => drop(missing.insert(digest, scope)),
         }
@@ -243,7 +236,7 @@ async fn load_graphs(
         let graph = run_blocking(move || DeploymentGraph::from_normal(manifest))
             .await?
             .map_err(unreadable_manifest)?;
-        let graph = planner.cache.insert(Arc::new(graph));
+        let graph = planner.cache_graph(Arc::new(graph));
         graphs.insert(graph.digest, graph);
     }
     Ok(graphs)
@@ -251,29 +244,18 @@ async fn load_graphs(
 
 /// Loads the dynamic partitions of all orders with one statement, or none without such partitions.
 async fn find_sets(planner: &Planner, jobs: &[Result<Job, Refusal>]) -> Result<Sets, Error> {
-    let mut names: BTreeSet<(String, String, String)> = BTreeSet::new();
+    let mut scoped: BTreeSet<(Scope, String)> = BTreeSet::new();
     for job in jobs.iter().flatten() {
         let sets = job.deployment.iter().flat_map(|(_, graph)| &graph.sets);
-        names.extend(sets.map(|set| {
-            (
-                job.scope.tenant.clone(),
-                job.scope.workspace.clone(),
-                set.clone(),
-            )
-        }));
+        scoped.extend(sets.map(|set| (job.scope.clone(), set.clone())));
     }
-    let scoped: Vec<(Scope, String)> = names
-        .into_iter()
-        .map(|(tenant, workspace, set)| (Scope { tenant, workspace }, set))
-        .collect();
+    let scoped: Vec<(Scope, String)> = scoped.into_iter().collect();
     let lists = sets::values_of_many(planner.store.loops(), &scoped)
         .await
         .map_err(store_error)?;
     let mut sets = Sets::new();
     for ((scope, set), list) in scoped.into_iter().zip(lists) {
-        sets.entry((scope.tenant, scope.workspace))
-            .or_default()
-            .insert(set, list);
+        sets.entry(scope).or_default().insert(set, list);
     }
     Ok(sets)
 }

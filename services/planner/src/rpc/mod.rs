@@ -21,12 +21,12 @@ mod upload_artifact;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use servo_mesh::{Caller, Error, Fault, PageTokens, Reason};
+use servo_mesh::{Caller, Error, Fault, PageTokens, Reason, now};
 use servo_model::partitioning::Moment;
 use servo_model::{Digest, PerTenant, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::planner_service_server::PlannerService;
+use servo_service::Cache;
 use servo_store::{Store, TenantTx};
 use tokio::sync::watch;
 use tonic::codegen::BoxStream;
@@ -38,8 +38,10 @@ use self::support::parse::parse_deployment_id;
 use crate::Config;
 use crate::artifacts::ArtifactDir;
 use crate::core::deployment_graph::DeploymentGraph;
-use crate::deployment_cache::DeploymentCache;
 use crate::store::{Scope, deployments, sets};
+
+/// Limit for the estimated memory use of all cached graphs, in bytes.
+const GRAPH_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Each tenant's limit of tasks per run; `None` without a limit of its own.
 pub(crate) type TaskLimits = PerTenant<Option<u32>>;
@@ -48,7 +50,7 @@ pub(crate) type TaskLimits = PerTenant<Option<u32>>;
 #[derive(Debug, Clone)]
 pub(crate) struct Planner {
     pub(crate) store: Store,
-    pub(crate) cache: Arc<DeploymentCache>,
+    graphs: Arc<Cache<Digest, Arc<DeploymentGraph>>>,
     pub(crate) pages: PageTokens,
     artifacts: Option<ArtifactDir>,
     limits: watch::Receiver<TaskLimits>,
@@ -68,7 +70,7 @@ impl Planner {
     ) -> Result<Planner, Fault> {
         Ok(Planner {
             store,
-            cache: Arc::default(),
+            graphs: Arc::new(Cache::new(GRAPH_BYTES_MAX)),
             pages: config.paging.tokens()?,
             artifacts: config.planner.artifacts.as_deref().map(ArtifactDir::new),
             limits,
@@ -76,9 +78,8 @@ impl Planner {
     }
 
     /// Returns the tenant's limit of tasks per run; `None` without one or before it is known.
-    pub(crate) fn max_tasks(&self, tenant: &str) -> Option<u32> {
-        let tenant: TenantId = tenant.parse().ok()?;
-        **self.limits.borrow().of(&tenant)
+    pub(crate) fn max_tasks(&self, tenant: &TenantId) -> Option<u32> {
+        **self.limits.borrow().of(tenant)
     }
 
     pub(crate) async fn begin(&self, scope: &Scope) -> Result<TenantTx, Error> {
@@ -118,7 +119,7 @@ impl Planner {
         scope: &Scope,
         digest: &Digest,
     ) -> Result<Arc<DeploymentGraph>, Error> {
-        if let Some(graph) = self.cache.find(digest) {
+        if let Some(graph) = self.cached_graph(digest) {
             return Ok(graph);
         }
         let manifest = deployments::find_manifest(tx, scope, digest)
@@ -127,7 +128,19 @@ impl Planner {
         let graph = run_blocking(move || DeploymentGraph::from_normal(manifest))
             .await?
             .map_err(unreadable_manifest)?;
-        Ok(self.cache.insert(Arc::new(graph)))
+        Ok(self.cache_graph(Arc::new(graph)))
+    }
+
+    /// A digest identifies the content, so workspaces with equal manifests share one graph. Callers
+    /// must read the digest from rows of their own workspace; the cache does not check access.
+    pub(crate) fn cached_graph(&self, digest: &Digest) -> Option<Arc<DeploymentGraph>> {
+        self.graphs.get(digest)
+    }
+
+    pub(crate) fn cache_graph(&self, graph: Arc<DeploymentGraph>) -> Arc<DeploymentGraph> {
+        self.graphs
+            .insert(graph.digest, graph.clone(), graph.memory_bytes());
+        graph
     }
 
     /// Returns the current time and the current values of the deployment's dynamic sets.
@@ -141,7 +154,7 @@ impl Planner {
             .await
             .map_err(store_error)?;
         Ok(Moment {
-            now: Timestamp::now(),
+            now: now().to_jiff(),
             sets,
         })
     }

@@ -1,6 +1,7 @@
 //! PlanRun: returns the plan that TriggerRun would make, without storing or starting anything.
 
 use servo_mesh::{Error, Reason};
+use servo_model::TenantId;
 use servo_proto::v1::{PlanRunRequest, PlanRunResponse, RunSpec};
 
 use super::Planner;
@@ -84,7 +85,7 @@ pub(super) async fn plan_run(
 }
 
 /// Returns the tenant's limit that TriggerRun applies; 0 for no limit of its own.
-fn max_tasks(planner: &Planner, tenant: &str) -> Result<u32, Error> {
+fn max_tasks(planner: &Planner, tenant: &TenantId) -> Result<u32, Error> {
     match planner.max_tasks(tenant) {
         Some(0) => {
             let sentence = "max_tasks_per_run is 0, so the tenant runs nothing; raise the limit";
@@ -98,7 +99,7 @@ fn max_tasks(planner: &Planner, tenant: &str) -> Result<u32, Error> {
 }
 
 /// Adds the tenant whose limit was exceeded.
-fn over_quota(tenant: &str, error: Error) -> Error {
+fn over_quota(tenant: &TenantId, error: Error) -> Error {
     if error.reason() != Reason::QuotaExceeded {
         return error;
     }

@@ -79,7 +79,7 @@ async fn write_chunk(
     scope: &Scope,
     message: &UploadArtifactRequest,
 ) -> Result<(), Error> {
-    if message.tenant != scope.tenant || message.workspace != scope.workspace {
+    if message.tenant != scope.tenant.as_str() || message.workspace != scope.workspace.as_str() {
         return Err(Error::bad_field(
             "workspace",
             "changes within the stream; keep to one",

@@ -1,9 +1,10 @@
 //! Manifests, deployments, and the current deployment of each workspace.
 
 use prost::Message;
-use servo_model::{DeploymentId, Digest};
+use servo_model::{DeploymentId, Digest, TenantId, Timestamp, WorkspaceId};
+use servo_proto::proto_time;
 use servo_proto::v1::{Deployment, Manifest};
-use servo_store::{LoopStore, StoreError, Timestamp, Tx, query, sqlx};
+use servo_store::{LoopStore, StoreError, Tx, query, sqlx};
 use uuid::Uuid;
 
 use super::{Scope, scoped};
@@ -61,21 +62,11 @@ pub(crate) fn complete(
     at: Timestamp,
     current: bool,
 ) -> Deployment {
-    let deploy_time = Some(time(at));
     Deployment {
         version: version.unsigned_abs(),
-        deploy_time,
+        deploy_time: Some(proto_time(at)),
         current,
         ..stored
-    }
-}
-
-pub(crate) fn time(at: Timestamp) -> prost_types::Timestamp {
-    let us = at.unix_us();
-    let nanos = i32::try_from(us.rem_euclid(1_000_000) * 1000).unwrap_or(0);
-    prost_types::Timestamp {
-        seconds: us.div_euclid(1_000_000),
-        nanos,
     }
 }
 
@@ -233,7 +224,7 @@ pub(crate) async fn find_manifests(
 /// Returns scopes as two columns for `unnest`.
 pub(super) fn columns<'a>(
     scopes: impl IntoIterator<Item = &'a Scope>,
-) -> (Vec<String>, Vec<String>) {
+) -> (Vec<TenantId>, Vec<WorkspaceId>) {
     scopes
         .into_iter()
         .map(|scope| (scope.tenant.clone(), scope.workspace.clone()))

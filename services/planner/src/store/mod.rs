@@ -8,12 +8,14 @@ pub(crate) mod requests;
 pub(crate) mod sets;
 pub(crate) mod statuses;
 
+use servo_model::{TenantId, WorkspaceId};
+
 /// The tenant and workspace that own a row; they are the first two columns of every table of the
 /// planner.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Scope {
-    pub(crate) tenant: String,
-    pub(crate) workspace: String,
+    pub(crate) tenant: TenantId,
+    pub(crate) workspace: WorkspaceId,
 }
 
 /// Builds a statement from its file and binds the scope first.

@@ -18,13 +18,7 @@ pub(crate) struct NewPlan {
 /// Stores plans in one statement. They are sorted, so that two callers with the same plans cannot
 /// deadlock.
 pub(crate) async fn insert(store: &LoopStore, mut plans: Vec<NewPlan>) -> Result<(), StoreError> {
-    plans.sort_unstable_by(|a, b| {
-        (&a.scope.tenant, &a.scope.workspace, a.id).cmp(&(
-            &b.scope.tenant,
-            &b.scope.workspace,
-            b.id,
-        ))
-    });
+    plans.sort_unstable_by(|a, b| (&a.scope, a.id).cmp(&(&b.scope, b.id)));
     plans.dedup_by(|a, b| a.id == b.id && a.scope == b.scope);
     if plans.is_empty() {
         return Ok(());

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use servo_model::PartitionValue;
 use servo_model::partitioning::ValueList;
-use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
+use servo_model::{PartitionValue, Timestamp};
+use servo_store::{LoopStore, StoreError, Tx, query};
 
 use super::deployments::columns;
 use super::{Scope, scoped};

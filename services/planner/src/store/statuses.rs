@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use servo_model::Timestamp;
 use servo_model::states::{MaterializationState, TaskState};
-use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
+use servo_store::{LoopStore, StoreError, Tx, query};
 
 use super::{Scope, scoped};
 use crate::core::asset_partitions::{AttemptedPartition, PromotedVersion};
@@ -23,13 +24,13 @@ macro_rules! select {
             .bind(
                 $requested
                     .iter()
-                    .map(|(scope, _)| scope.tenant.as_str())
+                    .map(|(scope, _)| &scope.tenant)
                     .collect::<Vec<_>>(),
             )
             .bind(
                 $requested
                     .iter()
-                    .map(|(scope, _)| scope.workspace.as_str())
+                    .map(|(scope, _)| &scope.workspace)
                     .collect::<Vec<_>>(),
             )
             .bind(
@@ -67,13 +68,15 @@ pub(crate) async fn of_partitions(
         .collect())
 }
 
-/// Returns the state of the partitions of each plan. Runs no statement when all lists are empty.
+/// Returns the state of the partitions of each plan; of none where there is no plan. Runs no
+/// statement without partitions.
 pub(crate) async fn of_plans(
     loops: &LoopStore,
-    plans: &[(&Scope, Vec<PartitionRef>)],
+    plans: &[Option<(&Scope, Vec<PartitionRef>)>],
 ) -> Result<Vec<Statuses>, StoreError> {
     let numbered = (0usize..).zip(plans);
     let (plan_of, requested): (Vec<usize>, Vec<(&Scope, &PartitionRef)>) = numbered
+        .filter_map(|(index, plan)| Some((index, plan.as_ref()?)))
         .flat_map(|(plan, (scope, partitions))| {
             partitions
                 .iter()
@@ -101,8 +104,8 @@ fn index(row: &Row) -> Option<usize> {
 
 fn status((_, recorded_at, readable_at, code, attempt): Row) -> Status {
     let version = |(recorded_at, readable_at): (Timestamp, Timestamp)| Version {
-        recorded_at: recorded_at.unix_us(),
-        readable_at: readable_at.unix_us(),
+        recorded_at,
+        readable_at,
         code: code.unwrap_or_default(),
     };
     Status {
@@ -179,8 +182,8 @@ pub(crate) async fn of_asset(
         };
         for (index, key) in keys.iter().enumerate() {
             let promoted = recorded[index].map(|recorded_at| PromotedVersion {
-                recorded_at: recorded_at.unix_us(),
-                readable_at: approved.get(key).copied().unwrap_or(recorded_at).unix_us(),
+                recorded_at,
+                readable_at: approved.get(key).copied().unwrap_or(recorded_at),
                 same_code: same_code[index],
             });
             let failed = attempts[index] == TaskState::Failed.code();

@@ -2,8 +2,8 @@
 
 use jiff::civil::Time;
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Unit};
-use servo_model::{AssetKey, WorkspaceId};
+use jiff::{ToSpan, Unit};
+use servo_model::{AssetKey, Timestamp, WorkspaceId};
 use servo_proto::v1::{Budget, BudgetAction, BudgetPeriod};
 
 use super::prices::check_currency;
@@ -59,7 +59,7 @@ pub(crate) fn period(
     counts_from: Timestamp,
     now: Timestamp,
 ) -> (Timestamp, Option<Timestamp>) {
-    let day = now.to_zoned(TimeZone::UTC).date();
+    let day = now.to_jiff().to_zoned(TimeZone::UTC).date();
     let (first, next) = match budget.period() {
         BudgetPeriod::Day => (day, day.tomorrow().ok()),
         BudgetPeriod::Month => (
@@ -68,12 +68,13 @@ pub(crate) fn period(
         ),
         BudgetPeriod::Total | BudgetPeriod::Unspecified => {
             // Usage is recorded by the hour.
-            return (counts_from.round(hour_down()).unwrap_or(counts_from), None);
+            let hour = counts_from.to_jiff().round(hour_down());
+            return (hour.map_or(counts_from, Timestamp::from), None);
         }
     };
     let begin = |date: jiff::civil::Date| {
         let midnight = date.to_datetime(Time::midnight()).to_zoned(TimeZone::UTC);
-        midnight.map(|zoned| zoned.timestamp())
+        midnight.map(|zoned| Timestamp::from(zoned.timestamp()))
     };
     (
         begin(first).unwrap_or(now),
@@ -219,6 +220,10 @@ mod tests {
         );
     }
 
+    fn time(text: &str) -> Timestamp {
+        text.parse::<jiff::Timestamp>().unwrap().into()
+    }
+
     #[test]
     fn periods_begin_at_midnight_in_utc() {
         let check = |kind: BudgetPeriod, now: &str, begins: &str, ends: Option<&str>| {
@@ -226,15 +231,8 @@ mod tests {
                 period: kind.into(),
                 ..Budget::default()
             };
-            let made = "2026-01-15T10:20:30Z".parse().unwrap();
-            let (begin, end) = period(&budget, made, now.parse().unwrap());
-            assert_eq!(
-                (begin, end),
-                (
-                    begins.parse().unwrap(),
-                    ends.map(|end| end.parse().unwrap())
-                )
-            );
+            let (begin, end) = period(&budget, time("2026-01-15T10:20:30Z"), time(now));
+            assert_eq!((begin, end), (time(begins), ends.map(time)));
         };
         let day = BudgetPeriod::Day;
         check(

@@ -1,12 +1,11 @@
 //! Limits in layers: the tenant's settings, over the platform's settings, over the configuration.
+//! The platform's settings are those of [`TenantScope::All`](servo_model::TenantScope::All).
 
 use prost_types::Duration;
 use servo_proto::v1::QuotaLimits;
 
 use super::text::BadField;
 
-/// The tenant id of the platform, whose settings are the defaults of all tenants.
-pub(crate) const PLATFORM: &str = "-";
 /// Removes the limit of a lower layer.
 pub(crate) const NO_LIMIT: u32 = u32::MAX;
 const PPM: u32 = 1_000_000;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use servo_model::{TenantId, Timestamp};
+use servo_proto::from_proto_time;
 use servo_proto::v1::{PriceList, TaskFinished, Usage};
 
 const HOUR_US: i64 = 3_600_000_000;
@@ -15,9 +17,9 @@ const MILLION: u128 = 1_000_000;
 /// The dimensions of a sum.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UsageKey {
-    pub(crate) tenant: String,
-    /// Microseconds since 1970.
-    pub(crate) hour_us: i64,
+    pub(crate) tenant: TenantId,
+    /// The beginning of the hour.
+    pub(crate) hour: Timestamp,
     pub(crate) workspace: String,
     pub(crate) asset: String,
     pub(crate) pool: String,
@@ -45,10 +47,10 @@ pub(crate) struct UsageSums {
 /// A finished attempt, with the asset and pool from its plan.
 #[derive(Debug)]
 pub(crate) struct FinishedAttempt {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantId,
     pub(crate) workspace: String,
     /// When the ledger recorded the outcome.
-    pub(crate) recorded_us: i64,
+    pub(crate) recorded_at: Timestamp,
     pub(crate) asset: String,
     pub(crate) pool: String,
     pub(crate) outcome: TaskFinished,
@@ -57,7 +59,7 @@ pub(crate) struct FinishedAttempt {
 /// Sums a batch of attempts. `prices` returns the price list of a tenant.
 pub(crate) fn sum_usage<'p>(
     batch: Vec<FinishedAttempt>,
-    prices: impl Fn(&str) -> &'p PriceList,
+    prices: impl Fn(&TenantId) -> &'p PriceList,
 ) -> BTreeMap<UsageKey, UsageSums> {
     let mut sums: BTreeMap<UsageKey, UsageSums> = BTreeMap::new();
     for attempt in batch {
@@ -66,7 +68,7 @@ pub(crate) fn sum_usage<'p>(
         let slot_ms = slot_ms(&attempt.outcome);
         let key = UsageKey {
             tenant: attempt.tenant,
-            hour_us: attempt.recorded_us - attempt.recorded_us.rem_euclid(HOUR_US),
+            hour: hour_of(attempt.recorded_at),
             workspace: attempt.workspace,
             asset: attempt.asset,
             pool: attempt.pool,
@@ -75,6 +77,10 @@ pub(crate) fn sum_usage<'p>(
         sums.entry(key).or_default().add(slot_ms, &usage, prices);
     }
     sums
+}
+
+fn hour_of(time: Timestamp) -> Timestamp {
+    time.plus_us(-time.unix_us().rem_euclid(HOUR_US))
 }
 
 impl UsageSums {
@@ -141,17 +147,15 @@ fn cost(usage: &Usage, prices: &PriceList) -> Cost {
     }
 }
 
-/// Returns how long user code ran; 0 when a time is missing or they are in the wrong order.
+/// Returns how long user code ran; 0 when a time is missing or invalid, or when they are in the
+/// wrong order.
 fn slot_ms(outcome: &TaskFinished) -> u64 {
-    let millis = |time: &prost_types::Timestamp| {
-        time.seconds
-            .saturating_mul(1_000)
-            .saturating_add(i64::from(time.nanos / 1_000_000))
-    };
-    match (&outcome.start_time, &outcome.end_time) {
-        (Some(start), Some(end)) => {
-            u64::try_from(millis(end).saturating_sub(millis(start))).unwrap_or(0)
-        }
+    let ms = |time: Option<&prost_types::Timestamp>| Some(from_proto_time(time?)?.unix_ms());
+    match (
+        ms(outcome.start_time.as_ref()),
+        ms(outcome.end_time.as_ref()),
+    ) {
+        (Some(start), Some(end)) => end.saturating_sub(start),
         _ => 0,
     }
 }
@@ -162,14 +166,12 @@ fn column(amount: u128) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use prost_types::Timestamp;
-
     use super::*;
 
     const AN_HOUR_MS: u64 = 3_600_000;
 
     fn attempt(recorded_us: i64, usage: Usage) -> FinishedAttempt {
-        let time = |seconds| Some(Timestamp { seconds, nanos: 0 });
+        let time = |seconds| Some(prost_types::Timestamp { seconds, nanos: 0 });
         let outcome = TaskFinished {
             start_time: time(10),
             end_time: time(12),
@@ -178,9 +180,9 @@ mod tests {
         };
         let text = str::to_owned;
         FinishedAttempt {
-            tenant: text("acme"),
+            tenant: "acme".parse().unwrap(),
             workspace: text("prod"),
-            recorded_us,
+            recorded_at: Timestamp::from_unix_us(recorded_us),
             asset: text("n/a"),
             pool: text(""),
             outcome,
@@ -246,7 +248,7 @@ mod tests {
             .iter()
             .map(|(key, sum)| {
                 (
-                    key.hour_us,
+                    key.hour.unix_us(),
                     sum.attempts,
                     sum.slot_ms,
                     sum.cpu_ms,

@@ -7,19 +7,20 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use servo_model::Stream;
+use servo_mesh::now;
+use servo_model::{Stream, TenantId, TenantScope};
+use servo_proto::proto_time;
 use servo_proto::v1::{Budget, QuotaLimits, TenantLimits};
 use servo_store::{LoopStore, Store, StoreError};
 use tokio::sync::watch;
 use tracing::warn;
 
-use crate::core::limits::{PLATFORM, effective, overlay};
+use crate::core::budgets::period;
+use crate::core::limits::{effective, overlay};
 use crate::core::limits_snapshot::{Heads, LimitsSnapshot};
 use crate::metrics::Metrics;
 use crate::store::budgets::BudgetRow;
 use crate::store::{budgets, ledger, pools, quotas};
-use crate::wire;
 
 pub(crate) const POLL_EVERY: Duration = Duration::from_secs(1);
 /// How often spent amounts are read again.
@@ -43,7 +44,7 @@ pub(crate) struct LimitsLoop {
 /// The tenants to read again.
 enum Refresh {
     Nothing,
-    Tenants(Vec<String>),
+    Tenants(Vec<TenantScope>),
     All,
 }
 
@@ -93,13 +94,13 @@ impl LimitsLoop {
         }
         Ok(match tenants {
             // The platform's settings are the defaults of all tenants.
-            tenants if tenants.iter().any(|tenant| tenant == PLATFORM) => Refresh::All,
+            tenants if tenants.contains(&TenantScope::All) => Refresh::All,
             tenants if tenants.is_empty() => Refresh::Nothing,
             tenants => Refresh::Tenants(tenants),
         })
     }
 
-    fn tenants_with_due_sums(&self) -> Vec<String> {
+    fn tenants_with_due_sums(&self) -> Vec<TenantScope> {
         let mut summed_at = self
             .summed_at
             .lock()
@@ -115,35 +116,43 @@ impl LimitsLoop {
             .unwrap_or_default()
     }
 
-    async fn load(&self, tenants: Option<&[String]>) -> Result<Vec<TenantLimits>, StoreError> {
-        let platform = [PLATFORM.to_owned()];
-        let platform = quotas::load_limits(&self.store, Some(&platform)).await?;
+    async fn load(
+        &self,
+        tenants: Option<&[TenantScope]>,
+    ) -> Result<Vec<(TenantScope, TenantLimits)>, StoreError> {
+        let platform = quotas::load_limits(&self.store, Some(&[TenantScope::All])).await?;
         let platform = overlay(
-            &platform.get(PLATFORM).copied().unwrap_or_default(),
+            &platform.get(&TenantScope::All).copied().unwrap_or_default(),
             &self.defaults,
         );
         let mut set = quotas::load_limits(&self.store, tenants).await?;
         if tenants.is_none() {
             // The platform is always part of the snapshot, even if its defaults never changed.
-            set.entry(PLATFORM.to_owned()).or_default();
+            set.entry(TenantScope::All).or_default();
         }
         let mut tenant_pools = pools::load_all(&self.store, tenants).await?;
         let mut budgets = self.budgets(tenants).await?;
-        let to_message = |(tenant, set): (String, QuotaLimits)| TenantLimits {
-            limits: Some(effective(&set, &platform)),
-            pools: tenant_pools.remove(&tenant).unwrap_or_default(),
-            budgets: budgets.remove(&tenant).unwrap_or_default(),
-            suspended: false,
-            tenant,
+        let to_message = |(scope, set): (TenantScope, QuotaLimits)| {
+            let tenant = scope.tenant();
+            let pools = tenant.and_then(|tenant| tenant_pools.remove(tenant));
+            let budgets = tenant.and_then(|tenant| budgets.remove(tenant));
+            let limits = TenantLimits {
+                limits: Some(effective(&set, &platform)),
+                pools: pools.unwrap_or_default(),
+                budgets: budgets.unwrap_or_default(),
+                suspended: false,
+                tenant: scope.to_string(),
+            };
+            (scope, limits)
         };
         Ok(set.into_iter().map(to_message).collect())
     }
 
     async fn budgets(
         &self,
-        tenants: Option<&[String]>,
-    ) -> Result<BTreeMap<String, Vec<Budget>>, StoreError> {
-        let mut by_tenant: BTreeMap<String, Vec<Budget>> = BTreeMap::new();
+        tenants: Option<&[TenantScope]>,
+    ) -> Result<BTreeMap<TenantId, Vec<Budget>>, StoreError> {
+        let mut by_tenant: BTreeMap<TenantId, Vec<Budget>> = BTreeMap::new();
         let deadline = self.sums_deadline();
         for (tenant, rows) in budgets::load_all(&self.store, tenants).await? {
             for row in rows {
@@ -166,13 +175,13 @@ impl LimitsLoop {
     /// delays no limit.
     async fn with_spent(
         &self,
-        tenant: &str,
+        tenant: &TenantId,
         row: BudgetRow,
         deadline: Option<tokio::time::Instant>,
     ) -> Budget {
-        let (begin, end) = wire::period(&row, Timestamp::now());
+        let (begin, end) = period(&row.budget, row.counts_from, now());
         let budget = Budget {
-            period_end_time: end,
+            period_end_time: end.map(proto_time),
             ..row.budget
         };
         let sum = budgets::spent_for_loop(&self.store, tenant, &budget, begin);
@@ -187,7 +196,7 @@ impl LimitsLoop {
             Err(error) => {
                 let budget_id = &budget.budget_id;
                 warn!(
-                    tenant,
+                    %tenant,
                     budget_id, error, "failed to sum a budget; using the last known sum"
                 );
                 self.metrics.unsummed.inc();
@@ -201,11 +210,11 @@ impl LimitsLoop {
     }
 
     /// Returns the last known amount of the same period; 0 in a new period.
-    fn last_known_spent(&self, tenant: &str, budget: &Budget) -> u64 {
+    fn last_known_spent(&self, tenant: &TenantId, budget: &Budget) -> u64 {
         let current = self.snapshots.borrow();
         let sent = current
             .as_ref()
-            .and_then(|snapshot| snapshot.budget(tenant, &budget.budget_id));
+            .and_then(|snapshot| snapshot.budget(&tenant.into(), &budget.budget_id));
         let same = sent.filter(|sent| sent.period_end_time == budget.period_end_time);
         same.map_or(0, |sent| sent.spent_micros)
     }

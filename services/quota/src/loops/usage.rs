@@ -4,23 +4,24 @@
 //! outcome is added once, and the slower of two instances adds nothing.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use prost::Message;
-use servo_model::{RunId, Stream};
+use servo_model::{Position, RunId, ShardId, Stream, TenantId, TenantScope, Timestamp};
 use servo_proto::v1::{Event, Plan, PriceList, TaskFinished, event};
+use servo_service::Cache;
 use servo_store::{LoopStore, Store, StoreError};
 use tracing::warn;
 use uuid::Uuid;
 
-use crate::core::limits::PLATFORM;
 use crate::core::prices::free;
 use crate::core::usage::{FinishedAttempt, sum_usage};
 use crate::store::ledger;
 use crate::store::usage::{self, FinishedRow, PlanRef, Span};
 
 /// Limit for all shards together in one pass.
-const POSITIONS_PER_PASS_MAX: i64 = 10_000;
+const POSITIONS_PER_PASS_MAX: u32 = 10_000;
+/// How many plans are cached, and how many one statement reads.
 const PLANS_MAX: usize = 64;
 
 /// Asset and pool of every task of a plan.
@@ -29,14 +30,14 @@ type Tasks = Arc<Vec<(Arc<str>, Arc<str>)>>;
 #[derive(Debug)]
 pub(crate) struct UsageLoop {
     store: LoopStore,
-    plans: Mutex<HashMap<Vec<u8>, Tasks>>,
+    plans: Cache<Vec<u8>, Tasks>,
 }
 
 /// A decoded outcome.
 struct Outcome {
-    tenant: String,
+    tenant: TenantId,
     workspace: String,
-    recorded_us: i64,
+    recorded_at: Timestamp,
     run: Option<Uuid>,
     finished: TaskFinished,
 }
@@ -45,7 +46,7 @@ impl UsageLoop {
     pub(crate) fn new(store: &Store) -> UsageLoop {
         UsageLoop {
             store: store.loops().clone(),
-            plans: Mutex::default(),
+            plans: Cache::new(PLANS_MAX),
         }
     }
 
@@ -61,8 +62,10 @@ impl UsageLoop {
         let prices = self.prices(&outcomes).await?;
         let attempts = self.with_plans(outcomes).await?;
         let free_prices = free();
-        let platform = prices.get(PLATFORM).unwrap_or(&free_prices);
-        let sums = sum_usage(attempts, |tenant| prices.get(tenant).unwrap_or(platform));
+        let platform = prices.get(&TenantScope::All).unwrap_or(&free_prices);
+        let sums = sum_usage(attempts, |tenant| {
+            prices.get(&tenant.into()).unwrap_or(platform)
+        });
         let mut tx = self.store.begin().await?;
         if !usage::move_cursors(&mut tx, &spans).await? {
             // Another instance has already counted these positions.
@@ -74,16 +77,19 @@ impl UsageLoop {
         tx.commit().await?;
         Ok(spans
             .iter()
-            .map(|span| (span.until - span.after).unsigned_abs())
+            .map(|span| span.until.events_since(span.after))
             .sum())
     }
 
-    async fn prices(&self, outcomes: &[Outcome]) -> Result<HashMap<String, PriceList>, StoreError> {
-        let mut tenants: HashSet<String> = outcomes
+    async fn prices(
+        &self,
+        outcomes: &[Outcome],
+    ) -> Result<HashMap<TenantScope, PriceList>, StoreError> {
+        let mut tenants: HashSet<TenantScope> = outcomes
             .iter()
-            .map(|outcome| outcome.tenant.clone())
+            .map(|outcome| TenantScope::from(&outcome.tenant))
             .collect();
-        tenants.insert(PLATFORM.to_owned());
+        tenants.insert(TenantScope::All);
         usage::load_prices(&self.store, &tenants.into_iter().collect::<Vec<_>>()).await
     }
 
@@ -108,14 +114,14 @@ impl UsageLoop {
             let Outcome {
                 tenant,
                 workspace,
-                recorded_us,
+                recorded_at,
                 finished,
                 ..
             } = outcome;
             FinishedAttempt {
                 tenant,
                 workspace,
-                recorded_us,
+                recorded_at,
                 asset,
                 pool,
                 outcome: finished,
@@ -128,46 +134,41 @@ impl UsageLoop {
         &self,
         refs: impl Iterator<Item = &PlanRef>,
     ) -> Result<HashMap<Vec<u8>, Tasks>, StoreError> {
-        let mut cached = std::mem::take(&mut *self.plan_cache());
         let refs: HashSet<&PlanRef> = refs.collect();
-        cached
-            .retain(|id, _| refs.iter().any(|plan| plan.plan_id == *id) || refs.len() < PLANS_MAX);
-        let absent = refs
-            .into_iter()
-            .filter(|plan| !cached.contains_key(&plan.plan_id));
-        let absent: Vec<PlanRef> = absent.cloned().collect();
-        for batch in absent.chunks(PLANS_MAX) {
-            for (id, plan) in usage::find_plans(&self.store, batch).await? {
-                cached.insert(id, Arc::new(tasks(&plan)));
+        let mut plans = HashMap::new();
+        let mut absent: Vec<PlanRef> = Vec::new();
+        for plan in refs {
+            match self.plans.get(&plan.plan_id) {
+                Some(tasks) => drop(plans.insert(plan.plan_id.clone(), tasks)),
+                None => absent.push(plan.clone()),
             }
         }
-        if cached.len() <= PLANS_MAX {
-            self.plan_cache().clone_from(&cached);
+        for batch in absent.chunks(PLANS_MAX) {
+            for (id, plan) in usage::find_plans(&self.store, batch).await? {
+                let tasks: Tasks = Arc::new(tasks(&plan));
+                self.plans.insert(id.clone(), tasks.clone(), 1);
+                plans.insert(id, tasks);
+            }
         }
-        Ok(cached)
-    }
-
-    fn plan_cache(&self) -> std::sync::MutexGuard<'_, HashMap<Vec<u8>, Tasks>> {
-        self.plans
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        Ok(plans)
     }
 }
 
 /// Returns the positions to count in one pass: an equal part of each shard that is behind.
-fn spans(heads: &[i64], cursors: &HashMap<i16, i64>) -> Vec<Span> {
-    let behind = |(shard, head): (i16, &i64)| {
-        let after = cursors.get(&shard).copied().unwrap_or(0);
+fn spans(heads: &[Position], cursors: &HashMap<ShardId, Position>) -> Vec<Span> {
+    let behind = |(shard, head): (ShardId, &Position)| {
+        let after = cursors.get(&shard).copied().unwrap_or(Position::START);
         (*head > after).then_some(Span {
             shard,
             after,
             until: *head,
         })
     };
-    let mut spans: Vec<Span> = (0_i16..).zip(heads).filter_map(behind).collect();
-    let part = POSITIONS_PER_PASS_MAX / i64::try_from(spans.len().max(1)).unwrap_or(i64::MAX);
+    let shards = Stream::Execution.shards();
+    let mut spans: Vec<Span> = shards.zip(heads).filter_map(behind).collect();
+    let part = POSITIONS_PER_PASS_MAX / u32::try_from(spans.len().max(1)).unwrap_or(u32::MAX);
     for span in &mut spans {
-        span.until = span.until.min(span.after.saturating_add(part.max(1)));
+        span.until = span.until.min(span.after.plus(part.max(1)));
     }
     spans
 }
@@ -194,7 +195,7 @@ fn outcome((tenant, workspace, recorded_at, payload): FinishedRow) -> Option<Out
         .and_then(|event| event.body);
     let Some(event::Body::TaskFinished(finished)) = body else {
         warn!(
-            tenant,
+            %tenant,
             workspace, "an outcome cannot be decoded and is not counted"
         );
         return None;
@@ -204,7 +205,7 @@ fn outcome((tenant, workspace, recorded_at, payload): FinishedRow) -> Option<Out
     Some(Outcome {
         tenant,
         workspace,
-        recorded_us: recorded_at.unix_us(),
+        recorded_at,
         run,
         finished,
     })
@@ -216,17 +217,24 @@ mod tests {
 
     #[test]
     fn a_pass_counts_a_limited_number_of_positions() {
-        let span = |shard, after, until| Span {
-            shard,
-            after,
-            until,
+        let shard = |number: u32| Stream::Execution.shard(number).unwrap();
+        let position = |number: u32| Position::START.plus(number);
+        let check = |heads: &[u32], cursors: &[(u32, u32)], expected: &[(u32, u32, u32)]| {
+            let heads: Vec<Position> = heads.iter().copied().map(position).collect();
+            let cursors = cursors
+                .iter()
+                .map(|(at, read)| (shard(*at), position(*read)));
+            let span = |(at, after, until): &(u32, u32, u32)| Span {
+                shard: shard(*at),
+                after: position(*after),
+                until: position(*until),
+            };
+            let expected: Vec<Span> = expected.iter().map(span).collect();
+            assert_eq!(spans(&heads, &cursors.collect()), expected);
         };
-        assert_eq!(spans(&[5, 0, 7], &[(0, 5), (2, 3)].into()), [span(2, 3, 7)]);
+        check(&[5, 0, 7], &[(0, 5), (2, 3)], &[(2, 3, 7)]);
         let max = POSITIONS_PER_PASS_MAX;
-        assert_eq!(
-            spans(&[6, max], &[(0, 2)].into()),
-            [span(0, 2, 6), span(1, 0, max / 2)]
-        );
-        assert_eq!(spans(&[5], &[(0, 9)].into()), []);
+        check(&[6, max], &[(0, 2)], &[(0, 2, 6), (1, 0, max / 2)]);
+        check(&[5], &[(0, 9)], &[]);
     }
 }

@@ -2,7 +2,7 @@
 
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
-use servo_model::EventId;
+use servo_model::{EventId, TenantId};
 use servo_proto::v1::{
     Budget, CreateBudgetRequest, CreateBudgetResponse, QuotaChanged, quota_changed,
 };
@@ -23,10 +23,11 @@ pub(super) async fn create_budget(
     caller: &Caller,
     request: CreateBudgetRequest,
 ) -> Result<CreateBudgetResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
     let change_request = ChangeRequest {
         method: "CreateBudget",
         caller,
-        tenant: parse_tenant(&request.tenant)?,
+        tenant: (&tenant).into(),
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
@@ -41,13 +42,13 @@ pub(super) async fn create_budget(
         Begun::Open(change) => change,
     };
     let requested = normalize(requested, &prices.currency).map_err(field_error)?;
-    check_count(&mut change).await?;
+    check_count(&mut change, &tenant).await?;
     let id = new_event_id();
     let budget = Budget {
         version: 1,
         ..requested
     };
-    let stored = store_budget(&mut change, id, &budget).await?;
+    let stored = store_budget(&mut change, &tenant, id, &budget).await?;
     let answer = |accepted_event_id| CreateBudgetResponse {
         budget: Some(stored),
         accepted_event_id,
@@ -61,8 +62,8 @@ pub(super) async fn create_budget(
         .await
 }
 
-async fn check_count(change: &mut Change<'_>) -> Result<(), Error> {
-    let count = budgets::count_existing(&mut change.tx, &change.tenant)
+async fn check_count(change: &mut Change<'_>, tenant: &TenantId) -> Result<(), Error> {
+    let count = budgets::count_existing(&mut change.tx, tenant)
         .await
         .map_err(store_error)?;
     if count < BUDGETS_PER_TENANT_MAX {
@@ -76,19 +77,20 @@ async fn check_count(change: &mut Change<'_>) -> Result<(), Error> {
 /// Stores the row and returns the budget as a reader sees it.
 pub(super) async fn store_budget(
     change: &mut Change<'_>,
+    tenant: &TenantId,
     id: EventId,
     budget: &Budget,
 ) -> Result<Budget, Error> {
     let id = Uuid::from_bytes(*id.as_bytes());
-    budgets::upsert(&mut change.tx, &change.tenant, id, budget, false)
+    budgets::upsert(&mut change.tx, tenant, id, budget, false)
         .await
         .map_err(store_error)?;
-    let row = budgets::find(&mut change.tx, &change.tenant, id)
+    let row = budgets::find(&mut change.tx, tenant, id)
         .await
         .map_err(store_error)?;
     let row =
         row.ok_or_else(|| Error::new(Reason::Internal, "the stored budget cannot be read back"))?;
-    with_spent(&mut change.tx, &change.tenant, row).await
+    with_spent(&mut change.tx, tenant, row).await
 }
 
 /// Returns the subject of a budget's events; versions count per subject.

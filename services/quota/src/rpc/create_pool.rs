@@ -2,6 +2,7 @@
 
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
+use servo_model::TenantId;
 use servo_proto::v1::{CreatePoolRequest, CreatePoolResponse, Pool, QuotaChanged, quota_changed};
 
 use super::Quota;
@@ -16,10 +17,11 @@ pub(super) async fn create_pool(
     caller: &Caller,
     request: CreatePoolRequest,
 ) -> Result<CreatePoolResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
     let change_request = ChangeRequest {
         method: "CreatePool",
         caller,
-        tenant: parse_tenant(&request.tenant)?,
+        tenant: (&tenant).into(),
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
@@ -33,7 +35,7 @@ pub(super) async fn create_pool(
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let version = free_version(&mut change, &requested.pool).await?;
+    let version = free_version(&mut change, &tenant, &requested.pool).await?;
     let row = PoolRow {
         pool: Pool {
             version,
@@ -43,7 +45,7 @@ pub(super) async fn create_pool(
         },
         deleted: false,
     };
-    pools::upsert(&mut change.tx, &change.tenant, &row)
+    pools::upsert(&mut change.tx, &tenant, &row)
         .await
         .map_err(store_error)?;
     let pool = row.pool.clone();
@@ -57,15 +59,19 @@ pub(super) async fn create_pool(
 }
 
 /// Returns the version of a new pool: 1, or one more than that of a deleted pool of the same name.
-async fn free_version(change: &mut Change<'_>, name: &str) -> Result<u64, Error> {
-    let found = pools::find(&mut change.tx, &change.tenant, name)
+async fn free_version(
+    change: &mut Change<'_>,
+    tenant: &TenantId,
+    name: &str,
+) -> Result<u64, Error> {
+    let found = pools::find(&mut change.tx, tenant, name)
         .await
         .map_err(store_error)?;
     if found.as_ref().is_some_and(|row| !row.deleted) {
         let message = format!("there is a pool `{name}` already; change it with UpdatePool");
         return Err(Error::new(Reason::AlreadyExists, message));
     }
-    let count = pools::count_existing(&mut change.tx, &change.tenant)
+    let count = pools::count_existing(&mut change.tx, tenant)
         .await
         .map_err(store_error)?;
     if count >= POOLS_PER_TENANT_MAX {

@@ -18,10 +18,11 @@ pub(super) async fn delete_budget(
     caller: &Caller,
     request: DeleteBudgetRequest,
 ) -> Result<DeleteBudgetResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
     let change_request = ChangeRequest {
         method: "DeleteBudget",
         caller,
-        tenant: parse_tenant(&request.tenant)?,
+        tenant: (&tenant).into(),
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
@@ -30,14 +31,14 @@ pub(super) async fn delete_budget(
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let (id, current) = existing_budget(&mut change.tx, &change.tenant, &request.budget_id).await?;
+    let (id, current) = existing_budget(&mut change.tx, &tenant, &request.budget_id).await?;
     let version = next_version(request.expected_version, current.budget.version)?;
     let budget = Budget {
         version,
         ..current.budget
     };
     let row_id = Uuid::from_bytes(*id.as_bytes());
-    budgets::upsert(&mut change.tx, &change.tenant, row_id, &budget, true)
+    budgets::upsert(&mut change.tx, &tenant, row_id, &budget, true)
         .await
         .map_err(store_error)?;
     let answer = |accepted_event_id| DeleteBudgetResponse { accepted_event_id };

@@ -2,6 +2,7 @@
 
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
+use servo_model::TenantId;
 use servo_proto::v1::{DeletePoolRequest, DeletePoolResponse, Pool};
 
 use super::Quota;
@@ -19,10 +20,11 @@ pub(super) async fn delete_pool(
     caller: &Caller,
     request: DeletePoolRequest,
 ) -> Result<DeletePoolResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
     let change_request = ChangeRequest {
         method: "DeletePool",
         caller,
-        tenant: parse_tenant(&request.tenant)?,
+        tenant: (&tenant).into(),
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
@@ -31,16 +33,16 @@ pub(super) async fn delete_pool(
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let current = existing_pool(&mut change.tx, &change.tenant, &request.pool)
+    let current = existing_pool(&mut change.tx, &tenant, &request.pool)
         .await?
         .pool;
     let version = next_version(request.expected_version, current.version)?;
-    refuse_in_use(&mut change, &request.pool).await?;
+    refuse_in_use(&mut change, &tenant, &request.pool).await?;
     let row = PoolRow {
         pool: Pool { version, ..current },
         deleted: true,
     };
-    pools::upsert(&mut change.tx, &change.tenant, &row)
+    pools::upsert(&mut change.tx, &tenant, &row)
         .await
         .map_err(store_error)?;
     let answer = |accepted_event_id| DeletePoolResponse { accepted_event_id };
@@ -49,8 +51,12 @@ pub(super) async fn delete_pool(
         .await
 }
 
-async fn refuse_in_use(change: &mut Change<'_>, pool: &str) -> Result<(), Error> {
-    let manifests = manifests::current(&mut change.tx, &change.tenant)
+async fn refuse_in_use(
+    change: &mut Change<'_>,
+    tenant: &TenantId,
+    pool: &str,
+) -> Result<(), Error> {
+    let manifests = manifests::current(&mut change.tx, tenant)
         .await
         .map_err(store_error)?;
     match first_user(&manifests, pool) {

@@ -1,8 +1,8 @@
 //! GetBudget: returns a budget and its spent amount.
 
-use jiff::Timestamp;
-use servo_mesh::{Error, Reason};
-use servo_model::EventId;
+use servo_mesh::{Error, Reason, now};
+use servo_model::{EventId, TenantId};
+use servo_proto::proto_time;
 use servo_proto::v1::{Budget, GetBudgetRequest, GetBudgetResponse};
 use servo_store::Tx;
 use uuid::Uuid;
@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::Quota;
 use super::support::errors::store_error;
 use super::support::parse::parse_tenant;
+use crate::core::budgets::period;
 use crate::store::budgets::{self, BudgetRow};
-use crate::wire;
 
 pub(super) async fn get_budget(
     quota: &Quota,
@@ -28,7 +28,7 @@ pub(super) async fn get_budget(
 /// Fails with BUDGET_NOT_FOUND, also for a malformed id.
 pub(super) async fn existing_budget(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantId,
     id: &str,
 ) -> Result<(EventId, BudgetRow), Error> {
     let absent = || {
@@ -44,14 +44,18 @@ pub(super) async fn existing_budget(
     Ok((id, row.ok_or_else(absent)?))
 }
 
-pub(super) async fn with_spent(tx: &mut Tx, tenant: &str, row: BudgetRow) -> Result<Budget, Error> {
-    let (begin, end) = wire::period(&row, Timestamp::now());
+pub(super) async fn with_spent(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    row: BudgetRow,
+) -> Result<Budget, Error> {
+    let (begin, end) = period(&row.budget, row.counts_from, now());
     let spent = budgets::spent(tx, tenant, &row.budget, begin)
         .await
         .map_err(store_error)?;
     Ok(Budget {
         spent_micros: spent,
-        period_end_time: end,
+        period_end_time: end.map(proto_time),
         ..row.budget
     })
 }

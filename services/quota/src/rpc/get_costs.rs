@@ -2,12 +2,14 @@
 //! list.
 
 use servo_mesh::Error;
+use servo_model::TenantScope;
+use servo_proto::proto_time;
 use servo_proto::v1::{CostLine, GetCostsRequest, GetCostsResponse};
 
 use super::Quota;
 use super::get_prices::effective_prices;
 use super::support::parse::parse_tenant;
-use super::support::report::{ReportRequest, group, page, wire_time};
+use super::support::report::{ReportRequest, group, page};
 use crate::core::report::Groups;
 use crate::store::report::Line;
 
@@ -18,7 +20,7 @@ pub(super) async fn get_costs(
     request: GetCostsRequest,
 ) -> Result<GetCostsResponse, Error> {
     let tenant = parse_tenant(&request.tenant)?;
-    let (prices, _) = effective_prices(quota, &tenant).await?;
+    let (prices, _) = effective_prices(quota, &TenantScope::from(&tenant)).await?;
     let report = ReportRequest {
         method: "costs",
         tenant: &tenant,
@@ -48,8 +50,8 @@ pub(super) async fn get_costs(
 fn cost_line(groups: Groups, line: &Line) -> CostLine {
     let [.., compute, storage, network, external] = line.sums.map(|sum| sum / PICO_PER_MICRO);
     CostLine {
-        start_time: Some(wire_time(line.key.begins)),
-        end_time: Some(wire_time(line.ends)),
+        start_time: Some(proto_time(line.key.begins)),
+        end_time: Some(proto_time(line.ends)),
         group: group(groups, &line.key),
         compute_micros: compute,
         storage_micros: storage,

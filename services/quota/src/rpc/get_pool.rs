@@ -1,6 +1,7 @@
 //! GetPool: returns a pool and the holders of its slots.
 
 use servo_mesh::{Error, Reason};
+use servo_model::TenantId;
 use servo_proto::v1::{CountUseResponse, GetPoolRequest, GetPoolResponse, Pool};
 use servo_store::Tx;
 
@@ -38,7 +39,11 @@ pub(super) fn with_use(pool: Pool, counted: Option<&CountUseResponse>) -> Pool {
 }
 
 /// Fails with POOL_NOT_FOUND, also for a text that cannot be a name.
-pub(super) async fn existing_pool(tx: &mut Tx, tenant: &str, pool: &str) -> Result<PoolRow, Error> {
+pub(super) async fn existing_pool(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    pool: &str,
+) -> Result<PoolRow, Error> {
     let found = if pool.contains('\0') {
         None
     } else {

@@ -1,12 +1,12 @@
 //! GetPrices: returns the effective price list of a tenant.
 
 use servo_mesh::Error;
+use servo_model::TenantScope;
 use servo_proto::v1::{GetPricesRequest, GetPricesResponse, PriceList};
 
 use super::Quota;
 use super::support::errors::store_error;
 use super::support::parse::parse_tenant_or_platform;
-use crate::core::limits::PLATFORM;
 use crate::core::prices::free;
 use crate::store::prices;
 
@@ -25,16 +25,17 @@ pub(super) async fn get_prices(
 /// Returns the tenant's list, or the platform's with `true`.
 pub(super) async fn effective_prices(
     quota: &Quota,
-    tenant: &str,
+    tenant: &TenantScope,
 ) -> Result<(PriceList, bool), Error> {
-    let own = prices::find(&mut *quota.begin(tenant).await?, tenant)
+    let own = prices::find(&mut *quota.begin_in(tenant).await?, tenant)
         .await
         .map_err(store_error)?;
+    let platform = TenantScope::All;
     if let Some(own) = own {
-        return Ok((own, tenant == PLATFORM));
+        return Ok((own, *tenant == platform));
     }
-    let platform = prices::find(&mut *quota.begin(PLATFORM).await?, PLATFORM)
+    let inherited = prices::find(&mut *quota.begin_in(&platform).await?, &platform)
         .await
         .map_err(store_error)?;
-    Ok((platform.unwrap_or_else(free), true))
+    Ok((inherited.unwrap_or_else(free), true))
 }

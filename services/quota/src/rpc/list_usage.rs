@@ -1,11 +1,12 @@
 //! ListUsage: returns the usage of attempts by time and group.
 
 use servo_mesh::Error;
+use servo_proto::proto_time;
 use servo_proto::v1::{ListUsageRequest, ListUsageResponse, Usage, UsageLine};
 
 use super::Quota;
 use super::support::parse::parse_tenant;
-use super::support::report::{ReportRequest, group, page, wire_time};
+use super::support::report::{ReportRequest, group, page};
 use crate::core::report::Groups;
 use crate::store::report::Line;
 
@@ -53,8 +54,8 @@ fn usage_line(groups: Groups, line: &Line) -> UsageLine {
         ..,
     ] = line.sums;
     UsageLine {
-        start_time: Some(wire_time(line.key.begins)),
-        end_time: Some(wire_time(line.ends)),
+        start_time: Some(proto_time(line.key.begins)),
+        end_time: Some(proto_time(line.ends)),
         group: group(groups, &line.key),
         attempts,
         slot_ms,

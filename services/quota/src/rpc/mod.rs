@@ -21,7 +21,7 @@ mod update_quota;
 mod watch_limits;
 
 use servo_mesh::{Caller, Doorbell, Error, Fault, Mesh, PageTokens, Peer};
-use servo_model::Service;
+use servo_model::{Service, TenantId, TenantScope};
 use servo_proto::v1 as pb;
 use servo_proto::v1::QuotaLimits;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
@@ -33,7 +33,7 @@ use tonic::{Request, Response, Status};
 
 use self::support::errors::store_error;
 use crate::Config;
-use crate::core::limits::{self, PLATFORM};
+use crate::core::limits;
 use crate::loops::limits::SnapshotSender;
 use crate::store::quotas;
 
@@ -74,23 +74,34 @@ impl Quota {
         self.doorbell.ring();
     }
 
-    pub(crate) async fn begin(&self, tenant: &str) -> Result<TenantTx, Error> {
+    pub(crate) async fn begin(&self, tenant: &TenantId) -> Result<TenantTx, Error> {
+        self.begin_in(&tenant.into()).await
+    }
+
+    /// Like [`Quota::begin`], for settings that the platform has too.
+    pub(crate) async fn begin_in(&self, tenant: &TenantScope) -> Result<TenantTx, Error> {
         self.store
             .requests()
-            .begin(tenant)
+            .begin_in(tenant)
             .await
             .map_err(store_error)
     }
 
     /// Returns the limits that apply where the tenant sets none. Uses a transaction of its own,
     /// because a tenant's transaction does not see rows of the platform.
-    pub(crate) async fn inherited_limits(&self, tenant: &str) -> Result<QuotaLimits, Error> {
-        if tenant == PLATFORM {
+    pub(crate) async fn inherited_limits(
+        &self,
+        tenant: &TenantScope,
+    ) -> Result<QuotaLimits, Error> {
+        let platform = TenantScope::All;
+        if *tenant == platform {
             return Ok(self.defaults);
         }
-        let mut tx = self.begin(PLATFORM).await?;
-        let (_, platform) = quotas::find(&mut tx, PLATFORM).await.map_err(store_error)?;
-        Ok(limits::overlay(&platform, &self.defaults))
+        let mut tx = self.begin_in(&platform).await?;
+        let (_, set) = quotas::find(&mut tx, &platform)
+            .await
+            .map_err(store_error)?;
+        Ok(limits::overlay(&set, &self.defaults))
     }
 }
 

@@ -18,10 +18,11 @@ pub(super) async fn update_budget(
     caller: &Caller,
     request: UpdateBudgetRequest,
 ) -> Result<UpdateBudgetResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
     let change_request = ChangeRequest {
         method: "UpdateBudget",
         caller,
-        tenant: parse_tenant(&request.tenant)?,
+        tenant: (&tenant).into(),
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
@@ -35,13 +36,13 @@ pub(super) async fn update_budget(
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let (id, current) = existing_budget(&mut change.tx, &change.tenant, &request.budget_id).await?;
+    let (id, current) = existing_budget(&mut change.tx, &tenant, &request.budget_id).await?;
     let version = next_version(request.expected_version, current.budget.version)?;
     let budget = Budget {
         version,
         ..normalize(requested, &prices.currency).map_err(field_error)?
     };
-    let stored = store_budget(&mut change, id, &budget).await?;
+    let stored = store_budget(&mut change, &tenant, id, &budget).await?;
     let answer = |accepted_event_id| UpdateBudgetResponse {
         budget: Some(stored),
         accepted_event_id,

@@ -18,10 +18,11 @@ pub(super) async fn update_pool(
     caller: &Caller,
     request: UpdatePoolRequest,
 ) -> Result<UpdatePoolResponse, Error> {
+    let tenant = parse_tenant(&request.tenant)?;
     let change_request = ChangeRequest {
         method: "UpdatePool",
         caller,
-        tenant: parse_tenant(&request.tenant)?,
+        tenant: (&tenant).into(),
         request_id: &request.request_id,
         comment: &request.comment,
         body: request.encode_to_vec(),
@@ -31,7 +32,7 @@ pub(super) async fn update_pool(
         Begun::Answered(answer) => return Ok(answer),
         Begun::Open(change) => change,
     };
-    let current = existing_pool(&mut change.tx, &change.tenant, &request.pool)
+    let current = existing_pool(&mut change.tx, &tenant, &request.pool)
         .await?
         .pool;
     let version = next_version(request.expected_version, current.version)?;
@@ -45,7 +46,7 @@ pub(super) async fn update_pool(
         pool: pool.clone(),
         deleted: false,
     };
-    pools::upsert(&mut change.tx, &change.tenant, &row)
+    pools::upsert(&mut change.tx, &tenant, &row)
         .await
         .map_err(store_error)?;
     let answer = |accepted_event_id| UpdatePoolResponse {

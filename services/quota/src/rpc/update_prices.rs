@@ -73,7 +73,11 @@ pub(super) async fn update_prices(
 /// Refuses another currency while there are budgets, because budgets count only costs in the
 /// currency of the price list.
 async fn refuse_while_budgets_exist(change: &mut Change<'_>) -> Result<(), Error> {
-    match budgets::count_existing(&mut change.tx, &change.tenant)
+    let Some(tenant) = change.tenant.tenant() else {
+        // The platform has no budgets of its own.
+        return Ok(());
+    };
+    match budgets::count_existing(&mut change.tx, tenant)
         .await
         .map_err(store_error)?
     {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use prost::Message;
-use servo_model::EventId;
+use servo_model::{EventId, TenantId, TenantScope, Timestamp};
 use servo_proto::v1::Budget;
 use servo_store::sqlx::Postgres;
 use servo_store::sqlx::postgres::PgArguments;
 use servo_store::sqlx::query::Query;
-use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
+use servo_store::{LoopStore, StoreError, Tx, query};
 use uuid::Uuid;
 
 use super::{decode, from_column, scoped, to_column};
@@ -38,7 +38,7 @@ fn from_row((id, version, name, budget, counts_from): Columns) -> Result<BudgetR
 
 pub(crate) async fn find(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantId,
     id: Uuid,
 ) -> Result<Option<BudgetRow>, StoreError> {
     let row: Option<Columns> = tx.optional(scoped!("find_budget", tenant).bind(id)).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn find(
 /// Lists budgets behind this name and id.
 pub(crate) async fn list(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantId,
     after: Option<(String, Uuid)>,
     limit: usize,
 ) -> Result<Vec<BudgetRow>, StoreError> {
@@ -62,7 +62,7 @@ pub(crate) async fn list(
 
 pub(crate) async fn upsert(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantId,
     id: Uuid,
     budget: &Budget,
     deleted: bool,
@@ -76,7 +76,7 @@ pub(crate) async fn upsert(
     tx.execute(statement).await.map(drop)
 }
 
-pub(crate) async fn count_existing(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
+pub(crate) async fn count_existing(tx: &mut Tx, tenant: &TenantId) -> Result<u64, StoreError> {
     let (budgets,): (i64,) = tx.one(scoped!("count_budgets", tenant)).await?;
     Ok(from_column(budgets))
 }
@@ -84,13 +84,13 @@ pub(crate) async fn count_existing(tx: &mut Tx, tenant: &str) -> Result<u64, Sto
 /// Returns the budgets of these tenants, or of all, by tenant.
 pub(crate) async fn load_all(
     store: &LoopStore,
-    tenants: Option<&[String]>,
-) -> Result<BTreeMap<String, Vec<BudgetRow>>, StoreError> {
-    type Row = (String, Uuid, i64, String, Vec<u8>, Timestamp);
+    tenants: Option<&[TenantScope]>,
+) -> Result<BTreeMap<TenantId, Vec<BudgetRow>>, StoreError> {
+    type Row = (TenantId, Uuid, i64, String, Vec<u8>, Timestamp);
     let rows: Vec<Row> = store
         .all(query(include_str!("sql/load_budgets.sql")).bind(tenants))
         .await?;
-    let mut budgets: BTreeMap<String, Vec<BudgetRow>> = BTreeMap::new();
+    let mut budgets: BTreeMap<TenantId, Vec<BudgetRow>> = BTreeMap::new();
     for (tenant, id, version, name, budget, counts_from) in rows {
         budgets.entry(tenant).or_default().push(from_row((
             id,
@@ -106,7 +106,7 @@ pub(crate) async fn load_all(
 /// Returns the amount spent since a time, for a handler.
 pub(crate) async fn spent(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantId,
     budget: &Budget,
     since: Timestamp,
 ) -> Result<u64, StoreError> {
@@ -117,7 +117,7 @@ pub(crate) async fn spent(
 /// Returns the amount spent since a time, for a loop.
 pub(crate) async fn spent_for_loop(
     store: &LoopStore,
-    tenant: &str,
+    tenant: &TenantId,
     budget: &Budget,
     since: Timestamp,
 ) -> Result<u64, StoreError> {
@@ -126,7 +126,7 @@ pub(crate) async fn spent_for_loop(
 }
 
 fn spent_statement<'q>(
-    tenant: &'q str,
+    tenant: &'q TenantId,
     budget: &'q Budget,
     since: Timestamp,
 ) -> Query<'q, Postgres, PgArguments> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use servo_model::{TenantId, TenantScope};
 use servo_proto::v1::Pool;
 use servo_store::{LoopStore, StoreError, Tx, query};
 
@@ -34,7 +35,7 @@ impl From<Columns> for PoolRow {
 
 pub(crate) async fn find(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantId,
     pool: &str,
 ) -> Result<Option<PoolRow>, StoreError> {
     let row: Option<Columns> = tx.optional(scoped!("find_pool", tenant).bind(pool)).await?;
@@ -43,7 +44,7 @@ pub(crate) async fn find(
 
 pub(crate) async fn list(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantId,
     after: &str,
     limit: usize,
 ) -> Result<Vec<Pool>, StoreError> {
@@ -57,7 +58,11 @@ pub(crate) async fn list(
         .collect())
 }
 
-pub(crate) async fn upsert(tx: &mut Tx, tenant: &str, row: &PoolRow) -> Result<(), StoreError> {
+pub(crate) async fn upsert(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    row: &PoolRow,
+) -> Result<(), StoreError> {
     let PoolRow { pool, deleted } = row;
     let statement = scoped!("upsert_pool", tenant)
         .bind(&pool.pool)
@@ -68,7 +73,7 @@ pub(crate) async fn upsert(tx: &mut Tx, tenant: &str, row: &PoolRow) -> Result<(
     tx.execute(statement).await.map(drop)
 }
 
-pub(crate) async fn count_existing(tx: &mut Tx, tenant: &str) -> Result<u64, StoreError> {
+pub(crate) async fn count_existing(tx: &mut Tx, tenant: &TenantId) -> Result<u64, StoreError> {
     let (pools,): (i64,) = tx.one(scoped!("count_pools", tenant)).await?;
     Ok(from_column(pools))
 }
@@ -76,13 +81,13 @@ pub(crate) async fn count_existing(tx: &mut Tx, tenant: &str) -> Result<u64, Sto
 /// Returns the pools of these tenants, or of all, by tenant.
 pub(crate) async fn load_all(
     store: &LoopStore,
-    tenants: Option<&[String]>,
-) -> Result<BTreeMap<String, Vec<Pool>>, StoreError> {
-    type Row = (String, String, i64, i64, String, bool);
+    tenants: Option<&[TenantScope]>,
+) -> Result<BTreeMap<TenantId, Vec<Pool>>, StoreError> {
+    type Row = (TenantId, String, i64, i64, String, bool);
     let rows: Vec<Row> = store
         .all(query(include_str!("sql/load_pools.sql")).bind(tenants))
         .await?;
-    let mut pools: BTreeMap<String, Vec<Pool>> = BTreeMap::new();
+    let mut pools: BTreeMap<TenantId, Vec<Pool>> = BTreeMap::new();
     for (tenant, pool, version, slots, description, deleted) in rows {
         let row = PoolRow::from((pool, version, slots, description, deleted));
         pools.entry(tenant).or_default().push(row.pool);

@@ -1,12 +1,16 @@
 //! Price lists.
 
 use prost::Message;
+use servo_model::TenantScope;
 use servo_proto::v1::PriceList;
 use servo_store::{StoreError, Tx};
 
 use super::{decode, from_column, scoped, to_column};
 
-pub(crate) async fn find(tx: &mut Tx, tenant: &str) -> Result<Option<PriceList>, StoreError> {
+pub(crate) async fn find(
+    tx: &mut Tx,
+    tenant: &TenantScope,
+) -> Result<Option<PriceList>, StoreError> {
     let row: Option<(i64, Vec<u8>)> = tx.optional(scoped!("find_prices", tenant)).await?;
     row.map(|(version, prices)| {
         Ok(PriceList {
@@ -19,7 +23,7 @@ pub(crate) async fn find(tx: &mut Tx, tenant: &str) -> Result<Option<PriceList>,
 
 pub(crate) async fn upsert(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantScope,
     prices: &PriceList,
 ) -> Result<(), StoreError> {
     let statement = scoped!("upsert_prices", tenant)

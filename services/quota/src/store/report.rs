@@ -1,6 +1,7 @@
 //! Usage and cost, summed for a report.
 
-use servo_store::{StoreError, Timestamp, Tx};
+use servo_model::{TenantId, Timestamp};
+use servo_store::{StoreError, Tx};
 
 use super::scoped;
 use crate::core::report::{Filter, Groups};
@@ -8,7 +9,7 @@ use crate::core::report::{Filter, Groups};
 /// The parameters of a report.
 #[derive(Debug)]
 pub(crate) struct ReportQuery<'a> {
-    pub(crate) tenant: &'a str,
+    pub(crate) tenant: &'a TenantId,
     pub(crate) start: Timestamp,
     pub(crate) end: Timestamp,
     pub(crate) grain: i16,

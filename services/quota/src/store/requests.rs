@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servo_model::Digest;
+use servo_model::{Digest, TenantScope};
 use servo_store::{LoopStore, StoreError, Tx, query};
 
 use super::scoped;
@@ -15,7 +15,7 @@ pub(crate) struct FirstAnswer {
 
 pub(crate) async fn find(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantScope,
     request_id: &str,
 ) -> Result<Option<FirstAnswer>, StoreError> {
     let row: Option<(Vec<u8>, Vec<u8>)> = tx
@@ -26,7 +26,7 @@ pub(crate) async fn find(
 
 pub(crate) async fn insert(
     tx: &mut Tx,
-    tenant: &str,
+    tenant: &TenantScope,
     request_id: &str,
     body: &Digest,
     answer: &[u8],

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use servo_model::{EventType, Stream};
+use servo_model::{EventType, Position, ShardId, Stream, TenantId, TenantScope, Timestamp};
 use servo_proto::v1::{Plan, PriceList};
-use servo_store::{LoopStore, StoreError, Timestamp, Tx, query};
+use servo_store::{LoopStore, StoreError, Tx, query};
 use uuid::Uuid;
 
 use super::decode;
@@ -13,16 +13,18 @@ use crate::core::usage::{UsageKey, UsageSums};
 /// Positions of one shard that are counted together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) shard: i16,
-    pub(crate) after: i64,
-    pub(crate) until: i64,
+    pub(crate) shard: ShardId,
+    pub(crate) after: Position,
+    pub(crate) until: Position,
 }
 
 /// A row of an outcome event: tenant, workspace, time and payload.
-pub(crate) type FinishedRow = (String, String, Timestamp, Vec<u8>);
+pub(crate) type FinishedRow = (TenantId, String, Timestamp, Vec<u8>);
 
-pub(crate) async fn read_cursors(store: &LoopStore) -> Result<HashMap<i16, i64>, StoreError> {
-    let rows: Vec<(i16, i64)> = store
+pub(crate) async fn read_cursors(
+    store: &LoopStore,
+) -> Result<HashMap<ShardId, Position>, StoreError> {
+    let rows: Vec<(ShardId, Position)> = store
         .all(query(include_str!("sql/read_cursors.sql")))
         .await?;
     Ok(rows.into_iter().collect())
@@ -53,7 +55,7 @@ pub(crate) async fn move_cursors(tx: &mut Tx, spans: &[Span]) -> Result<bool, St
 /// The primary key of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PlanRef {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantId,
     pub(crate) workspace: String,
     pub(crate) plan_id: Vec<u8>,
 }
@@ -62,7 +64,7 @@ pub(crate) async fn plans_of_runs(
     store: &LoopStore,
     runs: &[Uuid],
 ) -> Result<HashMap<Uuid, PlanRef>, StoreError> {
-    let rows: Vec<(Uuid, String, String, Vec<u8>)> = store
+    let rows: Vec<(Uuid, TenantId, String, Vec<u8>)> = store
         .all(query(include_str!("sql/plans_of_runs.sql")).bind(runs))
         .await?;
     let read = |(run, tenant, workspace, plan_id)| {
@@ -94,9 +96,9 @@ pub(crate) async fn find_plans(
 
 pub(crate) async fn load_prices(
     store: &LoopStore,
-    tenants: &[String],
-) -> Result<HashMap<String, PriceList>, StoreError> {
-    let rows: Vec<(String, Vec<u8>)> = store
+    tenants: &[TenantScope],
+) -> Result<HashMap<TenantScope, PriceList>, StoreError> {
+    let rows: Vec<(TenantScope, Vec<u8>)> = store
         .all(query(include_str!("sql/load_prices.sql")).bind(tenants))
         .await?;
     rows.into_iter()
@@ -112,7 +114,7 @@ pub(crate) async fn add(
     let figures: Vec<&UsageSums> = sums.values().collect();
     let statement = query(include_str!("sql/add_usage.sql"))
         .bind(column_of(&keys, |key| key.tenant.clone()))
-        .bind(column_of(&keys, |key| Timestamp::from_unix_us(key.hour_us)))
+        .bind(column_of(&keys, |key| key.hour))
         .bind(column_of(&keys, |key| key.workspace.clone()))
         .bind(column_of(&keys, |key| key.asset.clone()))
         .bind(column_of(&keys, |key| key.pool.clone()))

@@ -197,7 +197,7 @@ pub(crate) fn by_user<T>(message: T) -> Request<T> {
 pub(crate) fn by<T>(tenant: &str, message: T) -> Request<T> {
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
-        tenant: tenant.to_owned(),
+        tenant: Some(tenant.parse().unwrap()),
         workspace: String::new(),
         principal: "user:ann".to_owned(),
         roles: vec!["admin".to_owned()],

@@ -84,7 +84,7 @@ fn finished(run: RunId, ordinal: u32, cpu_ms: u64) -> NewEvent {
         kind: EventType::TaskFinished,
         version: 1,
         shard: run.shard(),
-        tenant: TENANT.into(),
+        tenant: TENANT.parse().unwrap(),
         workspace: "prod".into(),
         idempotency_key: format!("finished:{}", rand::random::<u64>()),
         correlation_id: None,

@@ -1,9 +1,8 @@
 //! The result of folding events: the rows to write and the messages for the dispatcher.
 
-use servo_model::AttemptId;
 use servo_model::states::{MaterializationState, RunState, TaskState, TransitionReason};
+use servo_model::{AttemptId, Timestamp};
 
-use super::Time;
 use super::event::CheckFinding;
 use servo_model::TaskRef;
 
@@ -56,7 +55,7 @@ pub struct Materialized {
     pub partition_key: String,
     pub promotion: Promotion,
     pub output: Vec<u8>,
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +85,7 @@ pub struct RecordedCheck {
     /// The index of the check among those of the attempt.
     pub place: i16,
     pub found: CheckFinding,
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 /// The end of an attempt to write a partition.
@@ -95,7 +94,7 @@ pub struct PartitionUpdate {
     pub asset_key: String,
     pub partition_key: String,
     pub attempt_id: AttemptId,
-    pub at: Time,
+    pub at: Timestamp,
     pub state: TaskState,
     /// Whether the output is promoted.
     pub promoted: bool,

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use servo_model::AttemptId;
 use servo_model::retry::ErrorCategory;
+use servo_model::{AttemptId, Timestamp};
 
-use super::Time;
 use super::plan::Plan;
 use servo_model::TaskRef;
 
@@ -69,7 +68,7 @@ pub struct Finished {
     pub worker: Option<[u8; 16]>,
     pub session: Session,
     /// When user code began, as reported to the callback service.
-    pub started_at: Option<Time>,
+    pub started_at: Option<Timestamp>,
     pub outcome: Outcome,
     pub outputs: Vec<Output>,
     /// The items for mapped downstream tasks: their number and their encoded list.

@@ -1,8 +1,8 @@
 //! Why a task is not running: the first of the reasons that prevent it.
 
+use servo_model::Timestamp;
 use servo_model::states::{RunState, TaskState};
 
-use super::Time;
 use super::plan::PlannedTask;
 use super::task_row::TaskRow;
 
@@ -21,11 +21,11 @@ pub enum Wait {
     /// Its mapped tasks are running.
     Children,
     RetryDelay {
-        until: Option<Time>,
+        until: Option<Timestamp>,
     },
     /// The attempt was delivered and is not started yet.
     WorkerStart {
-        until: Option<Time>,
+        until: Option<Timestamp>,
     },
     /// The task is ready; the dispatcher knows why it is not admitted.
     Admission,
@@ -76,11 +76,13 @@ fn blocked(planned: &PlannedTask, ended: impl Fn(u32) -> bool) -> Wait {
 mod tests {
     use super::*;
 
+    const DUE: Timestamp = Timestamp::from_unix_us(7);
+
     fn task_row(state: TaskState) -> TaskRow {
         TaskRow {
             state,
-            due_at: Some(7),
-            ..TaskRow::planned(0)
+            due_at: Some(DUE),
+            ..TaskRow::planned(Timestamp::UNIX_EPOCH)
         }
     }
 
@@ -119,11 +121,11 @@ mod tests {
         assert_eq!(wait(RunState::Paused, TaskState::Ready), Wait::RunPaused);
         assert_eq!(
             running(TaskState::Queued),
-            Wait::WorkerStart { until: Some(7) }
+            Wait::WorkerStart { until: Some(DUE) }
         );
         assert_eq!(
             running(TaskState::RetryWait),
-            Wait::RetryDelay { until: Some(7) }
+            Wait::RetryDelay { until: Some(DUE) }
         );
         assert_eq!(wait(RunState::Paused, TaskState::Running), Wait::Running);
         assert_eq!(running(TaskState::Skipped), Wait::Ended);

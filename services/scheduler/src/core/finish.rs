@@ -189,7 +189,7 @@ impl Fold<'_> {
 
     fn wait(&mut self, task: TaskRef, cause: TaskCause, delay_us: i64) {
         if self.step(task, cause) {
-            self.task_row(task).due_at = Some(self.at.saturating_add(delay_us));
+            self.task_row(task).due_at = Some(self.at.plus_us(delay_us));
             self.changes.due.push(task);
         }
     }

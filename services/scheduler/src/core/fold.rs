@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use servo_model::edges::ResolutionCounts;
 use servo_model::states::{Machine, RunCause, RunState, TaskCause, TaskState};
-use servo_model::{AttemptId, DispatchId};
+use servo_model::{AttemptId, DispatchId, Timestamp};
 
-use super::Time;
 use super::changes::{Changes, TaskChange};
 use super::event::{Event, Session};
 use super::plan::Plan;
@@ -16,9 +15,9 @@ use super::task_row::TaskRow;
 use super::verdict::{Refusal, Verdict};
 use servo_model::TaskRef;
 
-/// Applies an event that is recorded at `at`. New events, events that other services appended and
-/// rebuilds all use this function, so that they agree.
-pub fn fold(run: &mut Run, event: &Event, at: Time, changes: &mut Changes) -> Verdict {
+/// Applies an event that is recorded at `at`; a fold uses no other time. New events, events that
+/// other services appended and rebuilds all use this function, so that they agree.
+pub fn fold(run: &mut Run, event: &Event, at: Timestamp, changes: &mut Changes) -> Verdict {
     let mut fold = Fold { run, at, changes };
     let folded = match event {
         Event::PlanCreated { plan } => fold.begin(plan),
@@ -61,7 +60,7 @@ pub(super) type Folded = Result<Verdict, Refusal>;
 /// A run while one event is applied to it.
 pub(super) struct Fold<'a> {
     pub(super) run: &'a mut Run,
-    pub(super) at: Time,
+    pub(super) at: Timestamp,
     pub(super) changes: &'a mut Changes,
 }
 
@@ -136,7 +135,7 @@ impl Fold<'_> {
         task_row.session = None;
         task_row.started_at = None;
         task_row.claimed_at = Some(at);
-        task_row.due_at = Some(at.saturating_add(ack_us));
+        task_row.due_at = Some(at.plus_us(ack_us));
         self.step(task, TaskCause::Claimed);
         self.changes.due.push(task);
         Ok(Verdict::Folded)
@@ -175,7 +174,7 @@ impl Fold<'_> {
         task_row.session = Some(session);
         task_row.worker = worker.or(task_row.worker);
         task_row.started_at = Some(at);
-        task_row.due_at = Some(at.saturating_add(execution_us));
+        task_row.due_at = Some(at.plus_us(execution_us));
         self.step(task, TaskCause::Started);
         self.changes.due.push(task);
         Ok(Verdict::Folded)
@@ -360,7 +359,7 @@ impl Fold<'_> {
         let (attempt, attempt_id, held_from) =
             (task_row.attempt, task_row.attempt_id, task_row.claimed_at);
         if from.has_attempt() && !to.has_attempt() {
-            let held = at - held_from.unwrap_or(at);
+            let held = at.us_since(held_from.unwrap_or(at));
             self.changes
                 .ended
                 .extend(attempt_id.map(|attempt_id| (attempt_id, held)));

@@ -38,6 +38,3 @@ pub use run_view::RunView;
 pub use task_row::TaskRow;
 pub use timers::{Due, due_of, force_from};
 pub use verdict::{Refusal, Verdict};
-
-/// Microseconds since 1970, as the database records them. A fold uses no other time.
-pub type Time = i64;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use servo_model::edges::{EdgeResolution, ResolutionCounts};
 use servo_model::states::{Machine, RunCause, RunState, TaskState, TransitionReason};
-use servo_model::{RunId, TenantId, WorkspaceId};
+use servo_model::{RunId, TenantId, Timestamp, WorkspaceId};
 
-use super::Time;
 use super::plan::Plan;
 use super::task_row::TaskRow;
 use servo_model::TaskRef;
@@ -45,9 +44,9 @@ pub struct RunHeader {
     pub workspace: WorkspaceId,
     /// The fingerprint of the request.
     pub fingerprint: [u8; 32],
-    pub created_at: Time,
+    pub created_at: Timestamp,
     /// When the run times out.
-    pub deadline: Option<Time>,
+    pub deadline: Option<Timestamp>,
     /// Added to every task's priority.
     pub priority: i32,
     pub backfill: bool,
@@ -111,9 +110,9 @@ pub struct Run {
     pub stopped_by: Option<StoppedBy>,
     /// The number of control actions: cancel, pause, resume, force cancel.
     pub version: u64,
-    pub changed_at: Time,
-    pub started_at: Option<Time>,
-    pub ended_at: Option<Time>,
+    pub changed_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
     /// The error of the first failed task in plan order, with its ordinal.
     pub error: Option<(u32, String)>,
     pub plan: Option<Arc<Plan>>,
@@ -255,7 +254,7 @@ impl Run {
     }
 
     /// Looks up the transition in the closed table. Returns whether the state changed.
-    pub(super) fn on(&mut self, cause: RunCause, at: Time) -> bool {
+    pub(super) fn on(&mut self, cause: RunCause, at: Timestamp) -> bool {
         let Some((state, reason)) = self.state.on(cause) else {
             return false;
         };

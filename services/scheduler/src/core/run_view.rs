@@ -1,8 +1,8 @@
 //! A run as answers show it.
 
+use servo_model::Timestamp;
 use servo_model::states::{RunState, TransitionReason};
 
-use super::Time;
 use super::run::{Counts, Run};
 
 /// The state of a run at one moment.
@@ -12,10 +12,10 @@ pub struct RunView {
     pub reason: TransitionReason,
     pub version: u64,
     pub counts: Counts,
-    pub created_at: Time,
-    pub started_at: Option<Time>,
-    pub ended_at: Option<Time>,
-    pub deadline: Option<Time>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
+    pub deadline: Option<Timestamp>,
     /// The error of the first failed task in plan order.
     pub error: Option<String>,
 }

@@ -1,10 +1,9 @@
 //! A task in memory, small enough to keep ten thousand of them per run.
 
-use servo_model::AttemptId;
 use servo_model::edges::EdgeResolution;
 use servo_model::states::{TaskState, TransitionReason};
+use servo_model::{AttemptId, Timestamp};
 
-use super::Time;
 use super::event::Session;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,17 +23,17 @@ pub struct TaskRow {
     /// The worker process that has the attempt, or had it last.
     pub session: Option<Session>,
     pub worker: Option<[u8; 16]>,
-    pub changed_at: Time,
-    pub ready_at: Option<Time>,
-    pub claimed_at: Option<Time>,
-    pub started_at: Option<Time>,
-    pub ended_at: Option<Time>,
+    pub changed_at: Timestamp,
+    pub ready_at: Option<Timestamp>,
+    pub claimed_at: Option<Timestamp>,
+    pub started_at: Option<Timestamp>,
+    pub ended_at: Option<Timestamp>,
     /// When a timer is due: a retry, or the deadline of the active attempt.
-    pub due_at: Option<Time>,
+    pub due_at: Option<Timestamp>,
 }
 
 impl TaskRow {
-    pub const fn planned(at: Time) -> TaskRow {
+    pub const fn planned(at: Timestamp) -> TaskRow {
         TaskRow {
             state: TaskState::Planned,
             reason: TransitionReason::CREATED,
@@ -57,7 +56,7 @@ impl TaskRow {
     /// The number of the next attempt. Each start of Postgres since the task became ready skips one
     /// number, because it may have erased a claim whose worker already runs. `starts` are the known
     /// starts.
-    pub fn next_attempt(&self, starts: &[Time]) -> u32 {
+    pub fn next_attempt(&self, starts: &[Timestamp]) -> u32 {
         let since = starts
             .iter()
             .filter(|start| **start > self.changed_at)
@@ -83,19 +82,23 @@ impl TaskRow {
 mod tests {
     use super::*;
 
+    const fn at(us: i64) -> Timestamp {
+        Timestamp::from_unix_us(us)
+    }
+
     #[test]
     fn f23_an_attempt_number_that_a_crash_may_have_erased_is_not_reused() {
         let ready = TaskRow {
             state: TaskState::Ready,
             attempt: 2,
-            ..TaskRow::planned(1_000)
+            ..TaskRow::planned(at(1_000))
         };
         assert_eq!(ready.next_attempt(&[]), 3);
         assert_eq!(
-            ready.next_attempt(&[500, 1_000]),
+            ready.next_attempt(&[at(500), at(1_000)]),
             3,
             "starts before the task became ready do not count"
         );
-        assert_eq!(ready.next_attempt(&[500, 1_001, 2_000]), 5);
+        assert_eq!(ready.next_attempt(&[at(500), at(1_001), at(2_000)]), 5);
     }
 }

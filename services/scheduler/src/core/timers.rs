@@ -1,11 +1,10 @@
 //! Due times of tasks and runs, and the effect of their timers.
 
-use servo_model::AttemptId;
 use servo_model::limits::HEARTBEAT_INTERVAL;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunCause, TaskCause, TaskState};
+use servo_model::{AttemptId, Timestamp};
 
-use super::Time;
 use super::event::TimerKind;
 use super::finish::RetryHint;
 use super::fold::{Fold, Folded};
@@ -19,14 +18,14 @@ use servo_model::TaskRef;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
     pub kind: TimerKind,
-    pub at: Time,
+    pub at: Timestamp,
 }
 
 /// The next timer of a task. `last_beat` is the last heartbeat of its attempt.
 pub fn due_of(
     task_row: &TaskRow,
     settings: &AssetSettings,
-    last_beat: Option<Time>,
+    last_beat: Option<Timestamp>,
 ) -> Option<Due> {
     let due_at = task_row.due_at?;
     match task_row.state {
@@ -42,7 +41,7 @@ pub fn due_of(
             let last_sign = last_beat
                 .max(task_row.started_at)
                 .unwrap_or(task_row.changed_at);
-            let silence = last_sign.saturating_add(settings.heartbeat_us);
+            let silence = last_sign.plus_us(settings.heartbeat_us);
             Some(if silence < due_at {
                 Due {
                     kind: TimerKind::Heartbeat,
@@ -61,7 +60,11 @@ pub fn due_of(
 
 /// The time from which an attempt may be ended by force: after two missed heartbeats, or after half
 /// of the heartbeat timeout if that is shorter.
-pub fn force_from(task_row: &TaskRow, settings: &AssetSettings, last_beat: Option<Time>) -> Time {
+pub fn force_from(
+    task_row: &TaskRow,
+    settings: &AssetSettings,
+    last_beat: Option<Timestamp>,
+) -> Timestamp {
     let beats = i64::try_from(2 * HEARTBEAT_INTERVAL.as_micros()).unwrap_or(i64::MAX);
     let last_sign = [last_beat, task_row.started_at, task_row.claimed_at]
         .into_iter()
@@ -69,7 +72,7 @@ pub fn force_from(task_row: &TaskRow, settings: &AssetSettings, last_beat: Optio
         .max();
     last_sign
         .unwrap_or(task_row.changed_at)
-        .saturating_add(beats.min(settings.heartbeat_us / 2))
+        .plus_us(beats.min(settings.heartbeat_us / 2))
 }
 
 impl Fold<'_> {

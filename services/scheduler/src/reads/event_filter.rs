@@ -1,13 +1,19 @@
 //! The filter of ListEvents.
 
 use servo_mesh::Error;
-use servo_mesh::filter::{self, Operator, Term, bad_filter};
-use servo_model::{EventType, RunId, Stream};
+use servo_mesh::filter::{Field, Filter, bad_filter};
+use servo_model::{EventType, RunId, ShardId, Stream};
 use uuid::Uuid;
 
 use crate::store::events::EventFilter;
 
-const FIELDS: [&str; 5] = ["stream", "type", "correlation_id", "source", "record_time"];
+static FIELDS: [Field<()>; 5] = [
+    Field::exact("stream"),
+    Field::exact("type"),
+    Field::exact("correlation_id"),
+    Field::exact("source"),
+    Field::range("record_time"),
+];
 
 #[derive(Debug)]
 pub(crate) struct EventQuery {
@@ -17,97 +23,58 @@ pub(crate) struct EventQuery {
 
 impl EventQuery {
     pub(crate) fn parse(filter: &str) -> Result<EventQuery, Error> {
-        let mut query = EventQuery {
-            filter: EventFilter {
-                stream: Stream::Execution,
-                kind: None,
-                correlation: None,
-                source: None,
-                after: None,
-                before: None,
-            },
-            run: None,
+        let terms = Filter::parse(filter, &FIELDS)?;
+        let correlation = terms.exact("correlation_id");
+        let filter = EventFilter {
+            stream: terms
+                .exact("stream")
+                .map_or(Ok(Stream::Execution), stream)?,
+            kind: terms.exact("type").map(event_type).transpose()?,
+            correlation: correlation.map(correlation_id).transpose()?,
+            source: terms.exact("source").map(str::to_owned),
+            recorded: terms.range("record_time"),
         };
-        for term in filter::parse(filter, &FIELDS)? {
-            query.add(&term)?;
-        }
-        Ok(query)
-    }
-
-    fn add(&mut self, term: &Term) -> Result<(), Error> {
-        let value = term.value.as_str();
-        if term.field == "record_time" {
-            return self.add_time(term);
-        }
-        if term.operator != Operator::Is {
-            return Err(bad_filter(&format!("`{}` takes = only", term.field)));
-        }
-        match term.field.as_str() {
-            "stream" => {
-                let known = Stream::ALL
-                    .into_iter()
-                    .find(|stream| stream.name() == value);
-                let names = Stream::ALL.map(Stream::name).join(", ");
-                self.filter.stream = known.ok_or_else(|| {
-                    bad_filter(&format!("`{value}` is not a stream; use one of {names}"))
-                })?;
-            }
-            "type" => {
-                let known = EventType::ALL
-                    .iter()
-                    .copied()
-                    .find(|kind| kind.name() == value);
-                self.filter.kind = Some(known.ok_or_else(|| {
-                    bad_filter(&format!(
-                        "`{value}` is not an event type; write it like TaskFinished"
-                    ))
-                })?);
-            }
-            "correlation_id" => self.add_correlation(value)?,
-            _ => self.filter.source = Some(value.to_owned()),
-        }
-        Ok(())
-    }
-
-    fn add_correlation(&mut self, value: &str) -> Result<(), Error> {
-        self.run = value.parse().ok();
-        let ulid = || {
-            ulid::Ulid::from_string(value)
-                .ok()
-                .map(|id| Uuid::from_u128(id.into()))
-        };
-        let id = self
-            .run
-            .map(|run| Uuid::from_bytes(*run.as_bytes()))
-            .or_else(ulid);
-        let fault = || {
-            bad_filter(&format!(
-                "correlation_id `{value}` is not the id of a run, backfill, schedule or sensor"
-            ))
-        };
-        self.filter.correlation = Some(id.ok_or_else(fault)?);
-        Ok(())
-    }
-
-    fn add_time(&mut self, term: &Term) -> Result<(), Error> {
-        let at = i64::try_from(term.time()? / 1_000).unwrap_or(i64::MAX);
-        match term.operator {
-            Operator::Greater => self.filter.after = Some(at + 1),
-            Operator::AtLeast => self.filter.after = Some(at),
-            Operator::Less => self.filter.before = Some(at - 1),
-            Operator::AtMost => self.filter.before = Some(at),
-            _ => return Err(bad_filter("`record_time` takes <, <=, > and >=")),
-        }
-        Ok(())
+        Ok(EventQuery {
+            filter,
+            run: correlation.and_then(|id| id.parse().ok()),
+        })
     }
 
     /// The shards to search; a run is in one shard.
-    pub(crate) fn shards(&self) -> std::ops::Range<i16> {
+    pub(crate) fn shards(&self) -> Vec<ShardId> {
         match (self.run, self.filter.stream) {
-            (Some(run), Stream::Execution) => run.shard()..run.shard() + 1,
-            (_, stream) => 0..stream.shards(),
+            (Some(run), Stream::Execution) => vec![run.shard()],
+            (_, stream) => stream.shards().collect(),
         }
     }
+}
+
+fn stream(name: &str) -> Result<Stream, Error> {
+    let known = Stream::ALL.into_iter().find(|stream| stream.name() == name);
+    known.ok_or_else(|| {
+        let names = Stream::ALL.map(Stream::name).join(", ");
+        bad_filter(&format!("`{name}` is not a stream; use one of {names}"))
+    })
+}
+
+fn event_type(name: &str) -> Result<EventType, Error> {
+    let known = EventType::ALL
+        .iter()
+        .copied()
+        .find(|kind| kind.name() == name);
+    let sentence = "is not an event type; write it like TaskFinished";
+    known.ok_or_else(|| bad_filter(&format!("`{name}` {sentence}")))
+}
+
+fn correlation_id(text: &str) -> Result<Uuid, Error> {
+    let run = text.parse::<RunId>().ok();
+    let ulid = || ulid::Ulid::from_string(text).ok();
+    run.map(|run| Uuid::from_bytes(*run.as_bytes()))
+        .or_else(|| ulid().map(|id| Uuid::from_u128(id.into())))
+        .ok_or_else(|| {
+            let sentence = "is not the id of a run, backfill, schedule or sensor";
+            bad_filter(&format!("correlation_id `{text}` {sentence}"))
+        })
 }
 
 #[cfg(test)]
@@ -119,9 +86,9 @@ mod tests {
         let run = RunId::from_bytes([7; 16]);
         let query =
             EventQuery::parse(&format!("correlation_id = {run} AND type = TaskFinished")).unwrap();
-        assert_eq!(query.shards(), run.shard()..run.shard() + 1);
+        assert_eq!(query.shards(), vec![run.shard()]);
         assert_eq!(query.filter.kind, Some(EventType::TaskFinished));
-        assert_eq!(EventQuery::parse("").unwrap().shards(), 0..64);
+        assert_eq!(EventQuery::parse("").unwrap().shards().len(), 64);
     }
 
     #[test]

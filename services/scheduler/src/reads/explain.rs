@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use servo_mesh::Error;
-use servo_model::TaskRef;
 use servo_model::states::{Machine, RunState, TaskState};
-use servo_proto::v1 as pb;
+use servo_model::{TaskRef, Timestamp};
+use servo_proto::{proto_time, v1 as pb};
 use servo_store::TenantTx;
 
 use super::errors;
 pub(crate) use super::run_limit::explain_queued_run;
-use crate::core::{Plan, TaskRow, Time, Wait, wait_of};
+use crate::core::{Plan, TaskRow, Wait, wait_of};
 use crate::store::runs::RunRecord;
 use crate::store::tasks::{self, StoredTask};
 use crate::wire;
@@ -167,7 +167,7 @@ impl Explainer<'_> {
             _ => Vec::new(),
         };
         let until_time = match wait {
-            Wait::RetryDelay { until } | Wait::WorkerStart { until } => until.map(wire::timestamp),
+            Wait::RetryDelay { until } | Wait::WorkerStart { until } => until.map(proto_time),
             _ => None,
         };
         pb::Explanation {
@@ -215,8 +215,6 @@ impl Explainer<'_> {
 }
 
 /// " at 2026-05-01T00:00:00Z"
-fn at(until: Option<Time>) -> String {
-    until.map_or_else(String::new, |until| {
-        format!(" at {}", wire::timestamp(until))
-    })
+fn at(until: Option<Timestamp>) -> String {
+    until.map_or_else(String::new, |until| format!(" at {}", proto_time(until)))
 }

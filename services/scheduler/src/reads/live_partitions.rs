@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use servo_mesh::Error;
-use servo_model::Operation;
+use servo_model::{Operation, TenantId};
 
 use super::{Reads, errors};
 use crate::core::Plan;
@@ -14,7 +14,7 @@ use crate::store::tasks;
 /// Finds all live partitions of the workspace.
 pub(crate) async fn find(
     reads: &Reads,
-    tenant: &str,
+    tenant: &TenantId,
     workspace: &str,
 ) -> Result<HashSet<AssetPartition>, Error> {
     let mut tx = reads

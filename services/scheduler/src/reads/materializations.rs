@@ -2,16 +2,15 @@
 
 use prost::Message as _;
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, RunId};
-use servo_proto::v1 as pb;
+use servo_model::{AttemptId, RunId, TenantId};
+use servo_proto::{proto_time, v1 as pb};
 
 use super::{Reads, TaskNames};
 use crate::store::materializations::ListedMaterialization;
-use crate::wire;
 
 pub(crate) async fn to_proto(
     reads: &Reads,
-    scope: (&str, &str),
+    scope: (&TenantId, &str),
     row: &ListedMaterialization,
     names: &mut TaskNames,
 ) -> Result<pb::Materialization, Error> {
@@ -39,8 +38,8 @@ pub(crate) async fn to_proto(
         run_id: RunId::from_bytes(*row.run_id.as_bytes()).to_string(),
         task_id: task.map_or_else(String::new, |task| task.id().to_string()),
         deployment_id: row.deployment_id.clone().unwrap_or_default(),
-        record_time: Some(wire::timestamp(row.recorded_at.unix_us())),
-        promote_time: row.promoted_at.map(|at| wire::timestamp(at.unix_us())),
+        record_time: Some(proto_time(row.recorded_at)),
+        promote_time: row.promoted_at.map(proto_time),
         resolved_by,
         version: u64::try_from(row.version).unwrap_or(0) + 1,
     })

@@ -1,22 +1,17 @@
 //! The read side: answers from the rows and the ledger. It never touches a lane.
 
-pub(crate) mod check_filter;
 pub(crate) mod errors;
 pub(crate) mod event_filter;
 pub(crate) mod explain;
-pub(crate) mod filter_terms;
+pub(crate) mod filters;
 pub(crate) mod live_partitions;
-pub(crate) mod materialization_filter;
 pub(crate) mod materializations;
-pub(crate) mod partition_filter;
 pub(crate) mod partitions;
 pub(crate) mod projection;
 pub(crate) mod replay;
-pub(crate) mod run_filter;
 pub(crate) mod run_history;
 mod run_limit;
 pub(crate) mod runs;
-pub(crate) mod task_filter;
 mod task_names;
 pub(crate) mod tasks;
 pub(crate) mod verify_projection;

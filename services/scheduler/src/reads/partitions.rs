@@ -4,14 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use servo_mesh::Error;
 use servo_model::states::{MaterializationState, TaskState};
-use servo_model::{AttemptId, RunId};
-use servo_proto::v1 as pb;
+use servo_model::{AttemptId, RunId, TenantId};
+use servo_proto::{proto_time, v1 as pb};
 use servo_store::TenantTx;
 use uuid::Uuid;
 
 use super::{Reads, errors};
 use crate::store::partitions::{self, AssetPartition, ListedPartition};
-use crate::wire;
 
 /// A partition that exists, with its staleness as the planner computes it.
 pub(crate) struct NamedPartition {
@@ -23,7 +22,7 @@ pub(crate) struct NamedPartition {
 /// Shows the named partitions. `live` are those with an attempt in flight.
 pub(crate) async fn show(
     reads: &Reads,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     live: &HashSet<AssetPartition>,
     named: Vec<NamedPartition>,
 ) -> Result<Vec<pb::Partition>, Error> {
@@ -47,7 +46,7 @@ pub(crate) async fn show(
 
 async fn stored(
     tx: &mut TenantTx,
-    scope: (&str, &str),
+    scope: (&TenantId, &str),
     named: &[NamedPartition],
 ) -> Result<HashMap<AssetPartition, ListedPartition>, Error> {
     let assets = named.iter().map(|named| named.asset_key.as_str());
@@ -96,11 +95,11 @@ fn partition(
             .as_ref()
             .map(attempt_id)
             .unwrap_or_default(),
-        materialize_time: row.materialized_at.map(|at| wire::timestamp(at.unix_us())),
+        materialize_time: row.materialized_at.map(proto_time),
         materialize_run_id: run_id(&row.materialized_run_id),
         code_version: row.code_version.clone().unwrap_or_default(),
         last_attempt_id: attempt_id(&row.attempt_id),
-        last_attempt_time: Some(wire::timestamp(row.attempted_at.unix_us())),
+        last_attempt_time: Some(proto_time(row.attempted_at)),
         last_attempt_run_id: run_id(&row.attempt_run_id),
         last_attempt_outcome: outcome(row.attempt_state).into(),
         stale_since: stale.stale_since,

@@ -1,9 +1,9 @@
 //! Folding a run again from its events, because rows contain only the present state.
 
-use servo_model::TaskRef;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use servo_model::TaskRef;
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::Event;
@@ -53,13 +53,14 @@ impl Replay {
         let Ok((body, trace)) = wire::body_of(&event.payload) else {
             return Ok(None);
         };
-        let at = event.recorded_at.unix_us();
+        let at = event.recorded_at;
         let Some(replayed) = &mut self.replayed else {
             let Body::RunRequested(requested) = &body else {
                 return Ok(None);
             };
+            let tenant = event.tenant.tenant().ok_or("the event has no tenant")?;
             let header = wire::header(
-                &event.tenant,
+                tenant,
                 &event.workspace,
                 self.number,
                 requested,

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
-use servo_model::{Stream, TaskRef};
-use servo_proto::v1 as pb;
+use servo_model::{Position, ShardId, Stream, TaskRef};
 use servo_proto::v1::event::Body;
+use servo_proto::{proto_time, v1 as pb};
 use servo_store::{Event, TenantTx};
 
 use super::errors;
@@ -30,7 +30,7 @@ pub(crate) async fn read(
     plan: Option<&Arc<Plan>>,
     task: Option<TaskRef>,
 ) -> Result<RunHistory, Error> {
-    let events = read_events(tx, record, 0, i64::MAX).await?;
+    let events = read_events(tx, record, Position::START, Position::MAX).await?;
     fold_history(&events, record.run_number, plan, task)
         .map_err(|fault| Error::new(Reason::Internal, fault))
 }
@@ -39,14 +39,14 @@ pub(crate) async fn read(
 pub(crate) async fn read_events(
     tx: &mut TenantTx,
     record: &RunRecord,
-    after: i64,
-    until: i64,
+    after: Position,
+    until: Position,
 ) -> Result<Vec<Event>, Error> {
     let (shard, first) = first_event(record.run_number);
     let events = RunEvents {
         run_id: record.run_id,
         shard,
-        positions: (first.max(after.saturating_add(1)), until),
+        positions: (first.max(after.next()), until),
         created_at: record.created_at,
         ended_at: record.ended_at,
     };
@@ -54,10 +54,14 @@ pub(crate) async fn read_events(
 }
 
 /// The shard and position of a run's first event, from which its number is derived.
-pub(crate) fn first_event(run_number: i64) -> (i16, i64) {
-    let shards = i64::from(Stream::Execution.shards());
-    let shard = i16::try_from(run_number.rem_euclid(shards)).unwrap_or(0);
-    (shard, run_number.div_euclid(shards))
+pub(crate) fn first_event(run_number: i64) -> (ShardId, Position) {
+    let count = i64::from(Stream::Execution.shard_count());
+    let shard = u32::try_from(run_number.rem_euclid(count))
+        .ok()
+        .and_then(|number| Stream::Execution.shard(number))
+        .expect("a remainder of the number of shards is a shard");
+    let position = Position::new(run_number.div_euclid(count));
+    (shard, position.unwrap_or_default())
 }
 
 fn fold_history(
@@ -103,7 +107,7 @@ fn run_transition(
         from_state: from.map_or(0, |from| i32::from(from.code())),
         to_state: i32::from(to.code()),
         reason: i32::from(reason.code()),
-        time: Some(wire::timestamp(event.recorded_at.unix_us())),
+        time: Some(proto_time(event.recorded_at)),
         event_id: wire::ulid(event.event_id),
         detail: String::new(),
     }
@@ -114,7 +118,7 @@ fn task_transition(change: &TaskChange, body: &Body, event: &Event) -> pb::TaskT
         from_state: i32::from(change.from.code()),
         to_state: i32::from(change.to.code()),
         reason: i32::from(change.reason.code()),
-        time: Some(wire::timestamp(event.recorded_at.unix_us())),
+        time: Some(proto_time(event.recorded_at)),
         event_id: wire::ulid(event.event_id),
         attempt: change.attempt,
         detail: detail(body),
@@ -150,7 +154,7 @@ fn note_attempt(
         verdict,
         changes,
     } = step;
-    let at = Some(wire::timestamp(event.recorded_at.unix_us()));
+    let at = Some(proto_time(event.recorded_at));
     let own = |task: Option<pb::TaskRef>| task.map(wire::task_ref_from_proto) == Some(task_ref);
     match body {
         Body::DispatchRequested(claim) if own(claim.task) && *verdict == Verdict::Folded => {

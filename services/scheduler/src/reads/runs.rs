@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
+use servo_model::TenantId;
 use servo_proto::v1 as pb;
 use servo_store::TenantTx;
 
@@ -15,7 +16,7 @@ use crate::wire;
 /// Finds a run of this tenant and workspace.
 pub(crate) async fn find(
     reads: &Reads,
-    tenant: &str,
+    tenant: &TenantId,
     workspace: &str,
     run_id: &str,
 ) -> Result<pb::Run, Error> {
@@ -45,7 +46,7 @@ pub(crate) async fn find_record(
 /// The plan of a run; `None` while it has none.
 pub(crate) async fn find_plan(
     reads: &Reads,
-    tenant: &str,
+    tenant: &TenantId,
     workspace: &str,
     record: &RunRecord,
 ) -> Result<Option<Arc<Plan>>, Error> {

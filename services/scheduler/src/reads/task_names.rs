@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use servo_mesh::Error;
-use servo_model::{TaskKey, TaskRef};
+use servo_model::{TaskKey, TaskRef, TenantId};
 
 use super::{Reads, errors};
 use crate::core::Plan;
@@ -18,7 +18,7 @@ impl TaskNames {
     pub(crate) async fn find(
         &mut self,
         reads: &Reads,
-        (tenant, workspace): (&str, &str),
+        (tenant, workspace): (&TenantId, &str),
         plan_id: Option<&[u8]>,
         (ordinal, item): (i32, i32),
     ) -> Result<Option<TaskKey>, Error> {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::{Stream, StreamExt};
 use servo_mesh::Reason;
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{RunId, TenantId};
+use servo_model::{AdmissionShard, Epoch, RunId, ShardId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as DispatcherMessage;
 use servo_proto::v1::admit_response::Message as SchedulerMessage;
@@ -55,7 +55,8 @@ async fn read_stream(
         match message {
             Some(DispatcherMessage::Open(open)) => {
                 let leases = open.leases.iter().filter_map(|lease| {
-                    Some((i16::try_from(lease.admission_shard).ok()?, lease.epoch))
+                    let shard = AdmissionShard::new(lease.admission_shard)?;
+                    Some((shard, Epoch::new(lease.epoch)))
                 });
                 let stream = DispatcherStream {
                     id: stream,
@@ -110,7 +111,7 @@ async fn claim(
     batch: pb::ClaimBatch,
 ) -> pb::ClaimResults {
     let mut refused = Vec::new();
-    let mut by_shard: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<ShardId, Vec<(usize, Command)>> = BTreeMap::new();
     for (index, claim) in batch.claims.iter().enumerate() {
         match command(stream, claim) {
             Ok(command) if index < CLAIMS_MAX => by_shard
@@ -156,7 +157,7 @@ async fn claim(
 /// Records which attempts the push queue accepted. There is no answer: an attempt whose report is
 /// lost appears in the next snapshot as not accepted.
 async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::EnqueuedBatch) {
-    let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<ShardId, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
         let (Ok(run_id), Some(task)) = (entry.run_id.parse::<RunId>(), entry.task) else {
             continue;
@@ -190,10 +191,13 @@ async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::
 /// can be made. There is no answer: an attempt whose report is lost expires when no worker starts
 /// it.
 async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
-    let mut by_shard: BTreeMap<i16, Vec<Command>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<ShardId, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
-        let (Ok(run_id), Ok(attempt)) = (entry.run_id.parse::<RunId>(), entry.attempt_id.parse())
-        else {
+        let (Ok(tenant), Ok(run_id), Ok(attempt)) = (
+            entry.tenant.parse(),
+            entry.run_id.parse::<RunId>(),
+            entry.attempt_id.parse(),
+        ) else {
             continue;
         };
         let finished = pb::TaskFinished {
@@ -209,7 +213,7 @@ async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
             ..pb::TaskFinished::default()
         };
         let event = RunEvent {
-            tenant: entry.tenant,
+            tenant,
             run_id,
             event_id: event_id(),
             idempotency_key: IdempotencyKey::task_finished(&attempt).to_string(),
@@ -240,6 +244,7 @@ fn command(stream: DispatcherStreamId, claim: &pb::Claim) -> Result<Command, (Re
         stream,
         run_id: claim.run_id.parse().map_err(|_| bad("run_id"))?,
         admission_shard: tenant.admission_shard(),
+        tenant,
         task: wire::task_ref_from_proto(claim.task.ok_or_else(|| bad("task"))?),
         event_id: event_id(),
         claim: claim.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use servo_mesh::{Error, Reason};
-use servo_model::{Digest, RunId, RunKey};
+use servo_model::{Digest, RunId, RunKey, ShardId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use ulid::Ulid;
@@ -28,7 +28,7 @@ pub(super) async fn apply_events(
             format!("has {count} entries; {EVENTS_PER_CALL_MAX} are allowed"),
         ));
     }
-    let mut commands: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
+    let mut commands: BTreeMap<ShardId, Vec<(usize, Command)>> = BTreeMap::new();
     // The events belong to several callers, so a faulty one is refused alone.
     let mut events: Vec<(usize, pb::AppliedEvent)> = Vec::new();
     let mut records = request.events.into_iter().enumerate().peekable();
@@ -61,7 +61,7 @@ pub(super) async fn apply_events(
 /// Submits the commands of one shard, each with its index in the request.
 async fn judge(
     scheduler: &Scheduler,
-    shard: i16,
+    shard: ShardId,
     commands: Vec<(usize, Command)>,
 ) -> Vec<(usize, pb::AppliedEvent)> {
     let (places, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
@@ -119,6 +119,7 @@ async fn command(
     plan: Option<pb::EventRecord>,
 ) -> Result<Command, Fault> {
     let event_id = event_id(&record)?;
+    let tenant = tenant(&record)?;
     let run_id: RunId = record
         .correlation_id
         .parse()
@@ -141,7 +142,7 @@ async fn command(
                 Some(plan) => Some(new_plan(scheduler, plan).await?),
                 None => None,
             };
-            let (tenant, workspace, trace) = (record.tenant, record.workspace, event.trace);
+            let (workspace, trace) = (record.workspace, event.trace);
             let new = NewRun {
                 tenant,
                 workspace,
@@ -160,7 +161,7 @@ async fn command(
         | Body::RunResumed(_)
         | Body::TaskForceCancelled(_)
         | Body::QuarantineResolved(_)) => Ok(Command::Event(Arc::new(RunEvent {
-            tenant: record.tenant,
+            tenant,
             run_id,
             event_id,
             idempotency_key: record.idempotency_key,
@@ -176,6 +177,7 @@ async fn command(
 
 async fn new_plan(scheduler: &Scheduler, record: pb::EventRecord) -> Result<NewPlan, Fault> {
     let event_id = event_id(&record)?;
+    let tenant = tenant(&record)?;
     let Some(Body::PlanCreated(created)) = record.event.and_then(|event| event.body) else {
         return Err(Fault::new("event.body", "is not a plan"));
     };
@@ -187,12 +189,7 @@ async fn new_plan(scheduler: &Scheduler, record: pb::EventRecord) -> Result<NewP
     let plan = scheduler
         .reads
         .plans
-        .find(
-            loops,
-            &record.tenant,
-            &record.workspace,
-            *plan_id.as_bytes(),
-        )
+        .find(loops, &tenant, &record.workspace, *plan_id.as_bytes())
         .await;
     let plan = plan
         .map_err(|error| Fault::Other(errors::store(error)))?
@@ -205,6 +202,13 @@ async fn new_plan(scheduler: &Scheduler, record: pb::EventRecord) -> Result<NewP
         plan_fingerprint: created.plan_fingerprint,
         plan,
     })
+}
+
+fn tenant(record: &pb::EventRecord) -> Result<TenantId, Fault> {
+    record
+        .tenant
+        .parse()
+        .map_err(|error| Fault::new("tenant", error))
 }
 
 fn event_id(record: &pb::EventRecord) -> Result<Uuid, Fault> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
-use servo_model::RunId;
 use servo_model::idempotency::IdempotencyKey;
+use servo_model::{RunId, ShardId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
@@ -69,56 +69,65 @@ async fn events(
     scheduler: &Scheduler,
     request: &pb::CancelRunsRequest,
     indexes: &[usize],
-) -> Result<BTreeMap<i16, Vec<(usize, Command)>>, Error> {
-    let targets: Vec<(usize, &pb::RunTarget, RunId)> = indexes
+) -> Result<BTreeMap<ShardId, Vec<(usize, Command)>>, Error> {
+    let targets: Vec<Target<'_>> = indexes
         .iter()
-        .filter_map(|index| {
-            Some((
-                *index,
-                &request.runs[*index],
-                request.runs[*index].run_id.parse().ok()?,
-            ))
-        })
+        .filter_map(|index| Target::parse(*index, &request.runs[*index]))
         .collect();
     let addresses: Vec<RunAddress<'_>> = targets
         .iter()
-        .map(|(_, target, id)| (target.tenant.as_str(), target.workspace.as_str(), *id))
+        .map(|target| (&target.tenant, target.workspace, target.run_id))
         .collect();
     let rows = runs::list_versions(scheduler.reads.store.loops(), &addresses)
         .await
         .map_err(errors::store)?;
-    let mut by_shard: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<ShardId, Vec<(usize, Command)>> = BTreeMap::new();
     for (nth, version) in rows {
         let target = usize::try_from(nth - 1)
             .ok()
             .and_then(|nth| targets.get(nth));
-        let Some((index, target, run_id)) = target else {
+        let Some(target) = target else {
             continue;
         };
         let version = u64::try_from(version).unwrap_or(0) + 1;
-        let event = cancel(target, *run_id, version, request.requested_by.clone());
+        let event = cancel(target, version, request.requested_by.clone());
         by_shard
-            .entry(run_id.shard())
+            .entry(target.run_id.shard())
             .or_default()
-            .push((*index, event));
+            .push((target.index, event));
     }
     Ok(by_shard)
 }
 
-fn cancel(
-    target: &pb::RunTarget,
+/// A run to cancel, with its index in the request.
+struct Target<'a> {
+    index: usize,
+    tenant: TenantId,
+    workspace: &'a str,
     run_id: RunId,
-    version: u64,
-    requested_by: Option<pb::Actor>,
-) -> Command {
-    let run = run_id.to_string();
+}
+
+impl Target<'_> {
+    /// `None` for malformed ids, which name a run that cannot exist.
+    fn parse(index: usize, target: &pb::RunTarget) -> Option<Target<'_>> {
+        Some(Target {
+            index,
+            tenant: target.tenant.parse().ok()?,
+            workspace: &target.workspace,
+            run_id: target.run_id.parse().ok()?,
+        })
+    }
+}
+
+fn cancel(target: &Target<'_>, version: u64, requested_by: Option<pb::Actor>) -> Command {
+    let run_id = target.run_id;
     Command::Event(Arc::new(RunEvent {
         tenant: target.tenant.clone(),
         run_id,
         event_id: event_id(),
         idempotency_key: IdempotencyKey::run_control(&run_id, version).to_string(),
         body: Body::RunCancelRequested(pb::RunCancelRequested {
-            run_id: run,
+            run_id: run_id.to_string(),
             version,
             requested_by,
             by_system: true,

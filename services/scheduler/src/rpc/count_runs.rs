@@ -19,7 +19,7 @@ pub(super) async fn count_runs(
         .reads
         .store
         .requests()
-        .begin(tenant.as_str())
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
     let TenantRuns { in_use, backfills } = limits::count_tenant_runs(&mut tx, &tenant, TODAY_MAX)
@@ -83,8 +83,9 @@ mod tests {
         let database = TestDatabase::create().await.unwrap();
         let store = store_with_runs(&database).await;
         let counted = async |tenant: &str, today_max| {
-            let mut tx = store.requests().begin(tenant).await.unwrap();
-            let runs = limits::count_tenant_runs(&mut tx, &tenant.parse().unwrap(), today_max)
+            let tenant = tenant.parse().unwrap();
+            let mut tx = store.requests().begin(&tenant).await.unwrap();
+            let runs = limits::count_tenant_runs(&mut tx, &tenant, today_max)
                 .await
                 .unwrap();
             [
@@ -108,7 +109,11 @@ mod tests {
     async fn runs_of_today_are_read_by_an_index_range() {
         let database = TestDatabase::create().await.unwrap();
         let store = store_with_runs(&database).await;
-        let mut tx = store.requests().begin("acme").await.unwrap();
+        let mut tx = store
+            .requests()
+            .begin(&"acme".parse().unwrap())
+            .await
+            .unwrap();
         // Postgres would scan so few rows.
         tx.execute(query("SET LOCAL enable_seqscan = off"))
             .await

@@ -19,6 +19,7 @@ pub(super) async fn explain(
     scheduler: &Scheduler,
     request: pb::ExplainRequest,
 ) -> Result<pb::ExplainResponse, Error> {
+    let tenant = parse::tenant(&request.tenant)?;
     let size = pages::size(request.page_size)?;
     let list = [
         "explain",
@@ -32,11 +33,11 @@ pub(super) async fn explain(
         .reads
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
     let run = runs::find_record(&mut tx, &request.workspace, &request.run_id).await?;
-    let plan = runs::find_plan(&scheduler.reads, &request.tenant, &request.workspace, &run).await?;
+    let plan = runs::find_plan(&scheduler.reads, &tenant, &request.workspace, &run).await?;
     let state = RunState::from_code(run.state).ok_or_else(|| {
         Error::new(
             Reason::Internal,
@@ -49,7 +50,6 @@ pub(super) async fn explain(
     let Some(plan) = plan else {
         return match request.task_id.as_str() {
             "" => {
-                let tenant = parse::tenant(&request.tenant)?;
                 let limits = scheduler.limits_of(&tenant);
                 reads::explain_queued_run(tx, &tenant, limits, state, &run)
                     .await

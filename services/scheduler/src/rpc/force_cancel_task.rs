@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use servo_mesh::{Caller, Error, Reason};
-use servo_model::{AttemptId, RunId, TaskRef};
-use servo_proto::v1 as pb;
+use servo_model::{AttemptId, RunId, TaskRef, TenantId, Timestamp};
 use servo_proto::v1::event::Body;
-use servo_store::Timestamp;
+use servo_proto::{proto_time, v1 as pb};
 
 use super::support::{errors, parse, request_ids};
 use super::{Scheduler, get_task};
-use crate::core::{Plan, TaskRow, Time, force_from};
+use crate::core::{Plan, TaskRow, force_from};
 use crate::reads::{runs, tasks};
 use crate::shards::{Command, RunEvent, event_id};
 use crate::store::heartbeats;
@@ -24,6 +23,7 @@ pub(super) async fn force_cancel_task(
     caller: &Caller,
     request: pb::ForceCancelTaskRequest,
 ) -> Result<pb::ForceCancelTaskResponse, Error> {
+    let tenant = parse::tenant(&request.tenant)?;
     parse::request_id(&request.request_id)?;
     parse::comment(&request.comment)?;
     let run_id = parse::run_id(&request.run_id)?;
@@ -32,8 +32,8 @@ pub(super) async fn force_cancel_task(
         comment: request.comment.clone(),
     };
     for _ in 0..RACES_MAX {
-        let target = Target::find(scheduler, &request).await?;
-        let scope = (request.tenant.as_str(), request.workspace.as_str());
+        let target = Target::find(scheduler, &tenant, &request).await?;
+        let scope = (&tenant, request.workspace.as_str());
         let is_same = |body: &Body| target.is_recorded_by(body, &request);
         if let Some(accepted_event_id) =
             request_ids::find_first(scheduler, scope, &request.request_id, is_same).await?
@@ -81,6 +81,7 @@ pub(super) async fn force_cancel_task(
 
 /// The task and its run.
 struct Target {
+    tenant: TenantId,
     version: u64,
     plan: Arc<Plan>,
     task_ref: TaskRef,
@@ -90,6 +91,7 @@ struct Target {
 impl Target {
     async fn find(
         scheduler: &Scheduler,
+        tenant: &TenantId,
         request: &pb::ForceCancelTaskRequest,
     ) -> Result<Target, Error> {
         let missing = || errors::task_not_found(&request.run_id, &request.task_id);
@@ -97,12 +99,11 @@ impl Target {
             .reads
             .store
             .requests()
-            .begin(&request.tenant)
+            .begin(tenant)
             .await
             .map_err(errors::store)?;
         let run = runs::find_record(&mut tx, &request.workspace, &request.run_id).await?;
-        let plan =
-            runs::find_plan(&scheduler.reads, &request.tenant, &request.workspace, &run).await?;
+        let plan = runs::find_plan(&scheduler.reads, tenant, &request.workspace, &run).await?;
         let plan = plan.ok_or_else(missing)?;
         let (task_ref, row): (TaskRef, TaskRecord) =
             tasks::find(&mut tx, &run, &plan, &request.task_id)
@@ -111,6 +112,7 @@ impl Target {
         tx.commit().await.map_err(errors::store)?;
         let task_row = row.task.task_row().ok_or_else(missing)?;
         Ok(Target {
+            tenant: tenant.clone(),
             version: u64::try_from(run.version).unwrap_or(0),
             plan,
             task_ref,
@@ -152,7 +154,7 @@ impl Target {
         request: &pb::ForceCancelTaskRequest,
         run_id: RunId,
         attempt_id: AttemptId,
-        beat: Option<Time>,
+        beat: Option<Timestamp>,
         actor: pb::Actor,
     ) -> Arc<RunEvent> {
         let version = self.version + 1;
@@ -162,10 +164,10 @@ impl Target {
             attempt_id: attempt_id.to_string(),
             version,
             requested_by: Some(actor),
-            last_heartbeat_time: beat.map(wire::timestamp),
+            last_heartbeat_time: beat.map(proto_time),
         });
         Arc::new(RunEvent {
-            tenant: request.tenant.clone(),
+            tenant: self.tenant.clone(),
             run_id,
             event_id: event_id(),
             idempotency_key: request_ids::event_key(&request.request_id, &run_id, version),
@@ -180,7 +182,7 @@ async fn check_silent(
     scheduler: &Scheduler,
     target: &Target,
     attempt_id: &AttemptId,
-) -> Result<Option<Time>, Error> {
+) -> Result<Option<Timestamp>, Error> {
     let unknown = || {
         Error::new(
             Reason::NotReady,
@@ -191,20 +193,19 @@ async fn check_silent(
         .await
         .map_err(errors::store)?
         .ok_or_else(unknown)?;
-    let beat = beat.map(Timestamp::unix_us);
     let until = force_from(
         &target.task_row,
         target.plan.settings(target.task_ref.ordinal),
         beat,
     );
-    if until <= now.unix_us() {
+    if until <= now {
         return Ok(beat);
     }
-    let seconds = (until - now.unix_us()).div_euclid(1_000_000) + 1;
+    let seconds = until.since(now).as_secs() + 1;
     let message = format!(
         "the task's worker sent a heartbeat recently; cancel the run instead, or try again in {seconds} s"
     );
-    let wait = std::time::Duration::from_secs(seconds.unsigned_abs());
+    let wait = std::time::Duration::from_secs(seconds);
     Err(Error::new(Reason::HeartbeatRecent, message).retry_after(wait))
 }
 

@@ -7,7 +7,7 @@ use tonic::Status;
 
 use super::Scheduler;
 use super::list_partitions::{asset_key, asset_not_found};
-use super::support::wait;
+use super::support::{parse, wait};
 use crate::reads::live_partitions;
 
 const STRETCHES_DEFAULT: u32 = 200;
@@ -17,6 +17,7 @@ pub(super) async fn get_partition_summary(
     scheduler: &Scheduler,
     request: pb::GetPartitionSummaryRequest,
 ) -> Result<pb::GetPartitionSummaryResponse, Status> {
+    let tenant = parse::tenant(&request.tenant)?;
     let asset = asset_key(&request.namespace, &request.name)?;
     let max_stretches = match request.max_stretches {
         0 => STRETCHES_DEFAULT,
@@ -30,7 +31,7 @@ pub(super) async fn get_partition_summary(
         }
     };
     wait::for_event(scheduler, &request.wait_for_event_id).await?;
-    let live = live_partitions::find(&scheduler.reads, &request.tenant, &request.workspace).await?;
+    let live = live_partitions::find(&scheduler.reads, &tenant, &request.workspace).await?;
     let in_progress = live
         .into_iter()
         .filter(|(of, _)| *of == asset)

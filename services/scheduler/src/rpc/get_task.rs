@@ -1,11 +1,11 @@
 //! GetTask: one task with its attempts and history.
 
 use servo_mesh::Error;
-use servo_proto::v1 as pb;
+use servo_proto::{proto_time, v1 as pb};
 use uuid::Uuid;
 
 use super::Scheduler;
-use super::support::{errors, wait};
+use super::support::{errors, parse, wait};
 use crate::reads::{Reads, run_history, runs, tasks};
 use crate::store::heartbeats;
 use crate::wire;
@@ -14,17 +14,18 @@ pub(super) async fn get_task(
     scheduler: &Scheduler,
     request: pb::GetTaskRequest,
 ) -> Result<pb::GetTaskResponse, Error> {
+    let tenant = parse::tenant(&request.tenant)?;
     wait::for_event(scheduler, &request.wait_for_event_id).await?;
     let reads = &scheduler.reads;
     let missing = || errors::task_not_found(&request.run_id, &request.task_id);
     let mut tx = reads
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
     let run = runs::find_record(&mut tx, &request.workspace, &request.run_id).await?;
-    let plan = runs::find_plan(reads, &request.tenant, &request.workspace, &run)
+    let plan = runs::find_plan(reads, &tenant, &request.workspace, &run)
         .await?
         .ok_or_else(missing)?;
     let mapped = tasks::count_mapped(&mut tx, &run, &plan).await?;
@@ -50,7 +51,7 @@ async fn add_heartbeat(reads: &Reads, task: &mut pb::Task, attempt: Uuid) -> Res
         .await
         .map_err(errors::store)?;
     if let Some((beat_at, ppm, message)) = beat {
-        task.heartbeat_time = Some(wire::timestamp(beat_at.unix_us()));
+        task.heartbeat_time = Some(proto_time(beat_at));
         task.progress_ppm = ppm.map(i32::unsigned_abs);
         task.progress_message = message.unwrap_or_default();
     }

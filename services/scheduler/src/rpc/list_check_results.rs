@@ -1,18 +1,17 @@
 //! ListCheckResults: check results, newest first.
 
 use prost::Message as _;
+use servo_mesh::filter::{Filter, TimeRange};
 use servo_mesh::{Error, Reason};
-use servo_model::{AttemptId, Operation, RunId};
-use servo_proto::v1 as pb;
+use servo_model::{AttemptId, Operation, RunId, TenantId};
+use servo_proto::{proto_time, v1 as pb};
 use uuid::Uuid;
 
 use super::Scheduler;
-use super::support::{errors, pages};
-use crate::reads::check_filter::CheckFilter;
-use crate::reads::filter_terms::NEWEST;
+use super::support::{errors, pages, parse};
+use crate::reads::filters::{self, check_index};
 use crate::reads::{Reads, TaskNames};
 use crate::store::checks::{self, CheckCursor, ListedCheck};
-use crate::wire;
 
 /// How many rows a page examines when its filter excludes most of them.
 const EXAMINED_MAX: usize = 2_000;
@@ -21,7 +20,8 @@ pub(super) async fn list_check_results(
     scheduler: &Scheduler,
     request: pb::ListCheckResultsRequest,
 ) -> Result<pb::ListCheckResultsResponse, Error> {
-    let filter = CheckFilter::parse(&request.filter)?;
+    let tenant = parse::tenant(&request.tenant)?;
+    let filter = Filter::parse(&request.filter, &filters::CHECKS)?;
     let size = pages::size(request.page_size)?;
     let list = [
         "check results",
@@ -30,19 +30,19 @@ pub(super) async fn list_check_results(
         &request.filter,
     ];
     let before = match scheduler.tokens.read(&list, &request.page_token)? {
-        None => (NEWEST, Uuid::max(), i16::MAX),
+        None => (TimeRange::ALL.until, Uuid::max(), i16::MAX),
         Some(cursor) => parse_cursor(&cursor)?,
     };
     let examined = if filter.is_all() { size } else { EXAMINED_MAX };
     let reads = &scheduler.reads;
-    let scope = (request.tenant.as_str(), request.workspace.as_str());
+    let scope = (&tenant, request.workspace.as_str());
     let mut tx = reads
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
-    let rows = checks::list(&mut tx, scope, filter.index(), before, examined + 1)
+    let rows = checks::list(&mut tx, scope, check_index(&filter), before, examined + 1)
         .await
         .map_err(errors::store)?;
     tx.commit().await.map_err(errors::store)?;
@@ -56,7 +56,7 @@ pub(super) async fn list_check_results(
         results.extend(Some(record).filter(|record| filter.matches(record)));
     }
     let next = last.filter(|last| Some(last) != rows.last().map(cursor_of).as_ref());
-    let next = next.map(|(at, attempt, index)| format!("{at}.{attempt}.{index}"));
+    let next = next.map(|(at, attempt, index)| format!("{}.{attempt}.{index}", at.unix_us()));
     Ok(pb::ListCheckResultsResponse {
         results,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
@@ -65,7 +65,7 @@ pub(super) async fn list_check_results(
 
 async fn to_proto(
     reads: &Reads,
-    scope: (&str, &str),
+    scope: (&TenantId, &str),
     row: &ListedCheck,
     names: &mut TaskNames,
 ) -> Result<pb::CheckRecord, Error> {
@@ -96,19 +96,19 @@ async fn to_proto(
         },
         run_id: RunId::from_bytes(*row.run_id.as_bytes()).to_string(),
         task_id: task.map_or_else(String::new, |task| task.id().to_string()),
-        record_time: Some(wire::timestamp(row.recorded_at.unix_us())),
+        record_time: Some(proto_time(row.recorded_at)),
     })
 }
 
 fn cursor_of(row: &ListedCheck) -> CheckCursor {
-    (row.recorded_at.unix_us(), row.attempt_id, row.place)
+    (row.recorded_at, row.attempt_id, row.place)
 }
 
 fn parse_cursor(text: &str) -> Result<CheckCursor, Error> {
     let mut parts = text.splitn(3, '.');
     let mut read = || {
         Some((
-            parts.next()?.parse().ok()?,
+            pages::cursor_time(parts.next()?)?,
             parts.next()?.parse().ok()?,
             parts.next()?.parse().ok()?,
         ))

@@ -1,13 +1,13 @@
 //! ListMaterializations: materializations, newest first.
 
 use servo_mesh::Error;
+use servo_mesh::filter::{Filter, TimeRange};
 use servo_proto::v1 as pb;
 use uuid::Uuid;
 
 use super::Scheduler;
-use super::support::{errors, pages, wait};
-use crate::reads::filter_terms::NEWEST;
-use crate::reads::materialization_filter::MaterializationFilter;
+use super::support::{errors, pages, parse, wait};
+use crate::reads::filters::{self, materialization_index};
 use crate::reads::{TaskNames, materializations};
 use crate::store::materializations as store;
 use crate::store::materializations::{ListedMaterialization, MaterializationCursor};
@@ -19,7 +19,8 @@ pub(super) async fn list_materializations(
     scheduler: &Scheduler,
     request: pb::ListMaterializationsRequest,
 ) -> Result<pb::ListMaterializationsResponse, Error> {
-    let filter = MaterializationFilter::parse(&request.filter)?;
+    let tenant = parse::tenant(&request.tenant)?;
+    let filter = Filter::parse(&request.filter, &filters::MATERIALIZATIONS)?;
     wait::for_event(scheduler, &request.wait_for_event_id).await?;
     let size = pages::size(request.page_size)?;
     let list = [
@@ -29,21 +30,27 @@ pub(super) async fn list_materializations(
         &request.filter,
     ];
     let before = match scheduler.tokens.read(&list, &request.page_token)? {
-        None => (NEWEST, Uuid::max(), String::new()),
+        None => (TimeRange::ALL.until, Uuid::max(), String::new()),
         Some(cursor) => parse_cursor(&cursor)?,
     };
     let examined = if filter.is_all() { size } else { EXAMINED_MAX };
     let reads = &scheduler.reads;
-    let scope = (request.tenant.as_str(), request.workspace.as_str());
+    let scope = (&tenant, request.workspace.as_str());
     let mut tx = reads
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
-    let rows = store::list(&mut tx, scope, filter.index(), &before, examined + 1)
-        .await
-        .map_err(errors::store)?;
+    let rows = store::list(
+        &mut tx,
+        scope,
+        materialization_index(&filter),
+        &before,
+        examined + 1,
+    )
+    .await
+    .map_err(errors::store)?;
     tx.commit().await.map_err(errors::store)?;
     let (mut shown, mut last, mut names) = (Vec::new(), None, TaskNames::default());
     for row in rows.iter().take(examined) {
@@ -55,7 +62,7 @@ pub(super) async fn list_materializations(
         shown.extend(Some(version).filter(|version| filter.matches(version)));
     }
     let next = last.filter(|last| Some(last) != rows.last().map(cursor_of).as_ref());
-    let next = next.map(|(at, attempt, asset)| format!("{at}.{attempt}.{asset}"));
+    let next = next.map(|(at, attempt, asset)| format!("{}.{attempt}.{asset}", at.unix_us()));
     Ok(pb::ListMaterializationsResponse {
         materializations: shown,
         next_page_token: next.map_or_else(String::new, |next| scheduler.tokens.write(&list, &next)),
@@ -63,18 +70,14 @@ pub(super) async fn list_materializations(
 }
 
 fn cursor_of(row: &ListedMaterialization) -> MaterializationCursor {
-    (
-        row.recorded_at.unix_us(),
-        row.attempt_id,
-        row.asset_key.clone(),
-    )
+    (row.recorded_at, row.attempt_id, row.asset_key.clone())
 }
 
 fn parse_cursor(text: &str) -> Result<MaterializationCursor, Error> {
     let mut parts = text.splitn(3, '.');
     let mut read = || {
         Some((
-            parts.next()?.parse().ok()?,
+            pages::cursor_time(parts.next()?)?,
             parts.next()?.parse().ok()?,
             parts.next()?.to_owned(),
         ))

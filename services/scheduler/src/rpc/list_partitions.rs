@@ -1,15 +1,16 @@
 //! ListPartitions: the partitions of an asset. The planner knows which partitions exist and whether
 //! they are stale; the scheduler adds the facts of its rows.
 
+use servo_mesh::filter::Filter;
 use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
 use servo_proto::v1 as pb;
 use tonic::Status;
 
 use super::Scheduler;
-use super::support::{pages, wait};
+use super::support::{pages, parse, wait};
+use crate::reads::filters;
 use crate::reads::live_partitions;
-use crate::reads::partition_filter::PartitionFilter;
 use crate::reads::partitions::{self, NamedPartition};
 
 /// How many pages of the planner are read for one that is not empty, when the filter excludes most
@@ -20,7 +21,8 @@ pub(super) async fn list_partitions(
     scheduler: &Scheduler,
     request: pb::ListPartitionsRequest,
 ) -> Result<pb::ListPartitionsResponse, Status> {
-    let filter = PartitionFilter::parse(&request.filter)?;
+    let tenant = parse::tenant(&request.tenant)?;
+    let filter = Filter::parse(&request.filter, &filters::PARTITIONS)?;
     let asset = asset_key(&request.namespace, &request.name)?;
     wait::for_event(scheduler, &request.wait_for_event_id).await?;
     let size = pages::size(request.page_size)?;
@@ -35,7 +37,7 @@ pub(super) async fn list_partitions(
         .tokens
         .read(&list, &request.page_token)?
         .unwrap_or_default();
-    let scope = (request.tenant.as_str(), request.workspace.as_str());
+    let scope = (&tenant, request.workspace.as_str());
     let live = live_partitions::find(&scheduler.reads, scope.0, scope.1).await?;
     let mut listed = Vec::new();
     for _ in 0..PAGES_READ_MAX {
@@ -91,11 +93,11 @@ async fn expand(
     scheduler: &Scheduler,
     request: &pb::ListPartitionsRequest,
     asset: &str,
-    filter: &PartitionFilter,
+    filter: &Filter<pb::Partition>,
     size: usize,
     page_token: String,
 ) -> Result<pb::ExpandPartitionsResponse, Status> {
-    let partitions = match filter.key().filter(|key| !key.is_empty()) {
+    let partitions = match filter.exact("partition_key").filter(|key| !key.is_empty()) {
         Some(key) => pb::partition_selection::Partitions::Keys(pb::PartitionKeys {
             keys: vec![key.to_owned()],
         }),

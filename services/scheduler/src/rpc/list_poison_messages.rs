@@ -1,16 +1,20 @@
 //! ListPoisonMessages: bus messages that their consumer could not process.
 
 use servo_bus::Topic;
-use servo_mesh::{Error, filter};
-use servo_proto::v1 as pb;
+use servo_mesh::Error;
+use servo_mesh::filter::{Field, Filter, TimeRange, bad_filter};
+use servo_proto::{proto_time, v1 as pb};
 
 use super::Scheduler;
 use super::support::{errors, pages};
-use crate::reads::filter_terms::{self, NEWEST};
 use crate::store::poison_messages::{self, PoisonFilter, PoisonMessage};
-use crate::wire;
 
-const FIELDS: [&str; 4] = ["consumer", "topic", "tenant", "fail_time"];
+static FIELDS: [Field<PoisonMessage>; 4] = [
+    Field::exact("consumer"),
+    Field::exact("topic"),
+    Field::exact("tenant"),
+    Field::range("fail_time"),
+];
 const PAYLOAD_BYTES_MAX: usize = 4 * 1024;
 
 pub(super) async fn list_poison_messages(
@@ -18,7 +22,7 @@ pub(super) async fn list_poison_messages(
     request: pb::ListPoisonMessagesRequest,
 ) -> Result<pb::ListPoisonMessagesResponse, Error> {
     let size = pages::size(request.page_size)?;
-    let terms = filter::parse(&request.filter, &FIELDS)?;
+    let terms = Filter::parse(&request.filter, &FIELDS)?;
     let list = ["poison", &request.filter];
     let cursor = scheduler.tokens.read(&list, &request.page_token)?;
     let (at, after) = cursor
@@ -26,13 +30,16 @@ pub(super) async fn list_poison_messages(
         .and_then(|cursor| cursor.split_once(' '))
         .unwrap_or_default();
     let filter = PoisonFilter {
-        subscription: filter_terms::is(&terms, "consumer")?,
-        topic: topic(filter_terms::is(&terms, "topic")?.as_deref())?,
-        tenant: filter_terms::is(&terms, "tenant")?,
-        failed: filter_terms::within(&terms, "fail_time")?,
+        subscription: terms.exact("consumer"),
+        topic: topic(terms.exact("topic"))?,
+        tenant: terms.exact("tenant"),
+        failed: terms.range("fail_time"),
     };
     let loops = scheduler.reads.store.loops();
-    let before = (at.parse().unwrap_or(NEWEST), after);
+    let before = (
+        pages::cursor_time(at).unwrap_or(TimeRange::ALL.until),
+        after,
+    );
     let mut rows = poison_messages::list(loops, filter, before, size + 1)
         .await
         .map_err(errors::store)?;
@@ -55,10 +62,10 @@ fn to_proto(row: &PoisonMessage) -> pb::PoisonMessage {
         topic: Topic::from_code(row.topic)
             .map_or("", Topic::name)
             .to_owned(),
-        tenant: row.tenant.clone(),
+        tenant: row.tenant.to_string(),
         error: row.error.clone(),
         tries: row.tries.unsigned_abs(),
-        fail_time: Some(wire::timestamp(row.failed_at.unix_us())),
+        fail_time: Some(proto_time(row.failed_at)),
         payload: row.payload[..row.payload.len().min(PAYLOAD_BYTES_MAX)]
             .to_vec()
             .into(),
@@ -70,31 +77,5 @@ fn topic(name: Option<&str>) -> Result<Option<i16>, Error> {
     let known = Topic::ALL.into_iter().find(|topic| topic.name() == name);
     known
         .map(|topic| Some(topic.code()))
-        .ok_or_else(|| filter::bad_filter(&format!("there is no topic `{name}`")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn several_time_terms_are_combined() {
-        let within = |filter: &str| {
-            let (from, until) =
-                filter_terms::within(&filter::parse(filter, &FIELDS).unwrap(), "fail_time")?;
-            Ok::<_, Error>((from.unix_us(), until.unix_us()))
-        };
-        let second = 1_767_225_600_000_000;
-        assert_eq!(within("tenant = acme").unwrap(), (0, NEWEST));
-        let day = "fail_time >= 2026-01-01T00:00:00Z AND fail_time < 2026-01-01T00:00:01Z";
-        assert_eq!(within(day).unwrap(), (second, second + 1_000_000));
-        let edges = "fail_time > 2026-01-01T00:00:00Z AND fail_time <= 2026-01-01T00:00:01Z";
-        assert_eq!(within(edges).unwrap(), (second + 1, second + 1_000_001));
-        assert!(
-            within("fail_time = 2026-01-01T00:00:00Z")
-                .unwrap_err()
-                .to_string()
-                .contains("<, <=, > and >=")
-        );
-    }
+        .ok_or_else(|| bad_filter(&format!("there is no topic `{name}`")))
 }

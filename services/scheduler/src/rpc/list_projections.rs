@@ -25,11 +25,11 @@ pub(super) async fn list_projections(
     let shards: Vec<pb::ShardStatus> = rows
         .into_iter()
         .map(|row| pb::ShardStatus {
-            shard: u32::from(row.shard.unsigned_abs()),
-            head: row.head.unsigned_abs(),
-            watermark: row.watermark.unsigned_abs(),
+            shard: row.shard.into(),
+            head: row.head.into(),
+            watermark: row.watermark.into(),
             holder: row.holder.unwrap_or_default(),
-            epoch: row.epoch.unsigned_abs(),
+            epoch: row.epoch.get(),
             fault: if scheduler.shards.is_unreadable(row.shard) {
                 UNREADABLE.to_owned()
             } else {

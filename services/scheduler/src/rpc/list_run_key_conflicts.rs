@@ -1,29 +1,29 @@
 //! ListRunKeyConflicts: requests under the run key of another request, newest first.
 
-use servo_mesh::{Error, filter};
-use servo_model::RunId;
+use servo_mesh::Error;
+use servo_mesh::filter::{Field, Filter, TimeRange};
+use servo_model::Timestamp;
 use servo_proto::v1::event::Body;
-use servo_proto::{spec_difference, v1 as pb};
+use servo_proto::{proto_time, spec_difference, v1 as pb};
 use uuid::Uuid;
 
 use super::Scheduler;
-use super::support::{errors, pages};
-use crate::reads::filter_terms::{self, NEWEST};
+use super::support::{errors, pages, parse};
 use crate::store::conflicts::{self, ConflictFilter, ListedConflict};
 use crate::wire;
 
-const FIELDS: [&str; 3] = ["run_key", "run_id", "detect_time"];
-/// A run that does not exist.
-const NO_RUN: RunId = RunId::from_bytes([0; 16]);
+static FIELDS: [Field<pb::RunKeyConflict>; 3] = [
+    Field::exact("run_key"),
+    Field::run_id("run_id", |conflict| &conflict.run_id),
+    Field::range("detect_time"),
+];
 
 pub(super) async fn list_run_key_conflicts(
     scheduler: &Scheduler,
     request: pb::ListRunKeyConflictsRequest,
 ) -> Result<pb::ListRunKeyConflictsResponse, Error> {
-    let terms = filter::parse(&request.filter, &FIELDS)?;
-    // A malformed run id names a run that cannot exist.
-    let run_id =
-        filter_terms::is(&terms, "run_id")?.map(|id| id.parse::<RunId>().unwrap_or(NO_RUN));
+    let tenant = parse::tenant(&request.tenant)?;
+    let terms = Filter::parse(&request.filter, &FIELDS)?;
     let size = pages::size(request.page_size)?;
     let list = [
         "run key conflicts",
@@ -32,22 +32,22 @@ pub(super) async fn list_run_key_conflicts(
         &request.filter,
     ];
     let before = match scheduler.tokens.read(&list, &request.page_token)? {
-        None => (NEWEST, Uuid::max()),
+        None => (TimeRange::ALL.until, Uuid::max()),
         Some(cursor) => parse_cursor(&cursor)?,
     };
     let mut tx = scheduler
         .reads
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
     let filter = ConflictFilter {
-        run_id,
-        run_key: filter_terms::is(&terms, "run_key")?,
-        recorded: filter_terms::within(&terms, "detect_time")?,
+        run_id: terms.run_id("run_id"),
+        run_key: terms.exact("run_key"),
+        recorded: terms.range("detect_time"),
     };
-    let scope = (request.tenant.as_str(), request.workspace.as_str());
+    let scope = (&tenant, request.workspace.as_str());
     let mut rows = conflicts::list(&mut tx, scope, filter, before, size + 1)
         .await
         .map_err(errors::store)?;
@@ -74,7 +74,7 @@ fn to_proto(row: &ListedConflict) -> Option<pb::RunKeyConflict> {
         conflicting_fingerprint: conflicting.request_fingerprint.clone(),
         conflicting_event_id: wire::ulid(row.event_id),
         fields: spec_difference(&spec(&holder), &spec(&conflicting)).unwrap_or_default(),
-        detect_time: Some(wire::timestamp(row.recorded_at.unix_us())),
+        detect_time: Some(proto_time(row.recorded_at)),
     })
 }
 
@@ -85,9 +85,9 @@ fn requested(payload: &[u8]) -> Option<pb::RunRequested> {
     }
 }
 
-fn parse_cursor(text: &str) -> Result<(i64, Uuid), Error> {
+fn parse_cursor(text: &str) -> Result<(Timestamp, Uuid), Error> {
     let parsed = text
         .split_once('.')
-        .and_then(|(at, id)| Some((at.parse().ok()?, id.parse().ok()?)));
+        .and_then(|(at, id)| Some((pages::cursor_time(at)?, id.parse().ok()?)));
     parsed.ok_or_else(|| errors::bad_page_token("ListRunKeyConflicts"))
 }

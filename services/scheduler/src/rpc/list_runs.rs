@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use prost::Message as _;
 use servo_mesh::Error;
+use servo_mesh::filter::{Filter, TimeRange};
+use servo_model::Timestamp;
 use servo_proto::v1 as pb;
 use servo_store::TenantTx;
 
 use super::Scheduler;
-use super::support::{errors, pages, wait};
-use crate::reads::filter_terms::NEWEST;
-use crate::reads::run_filter::RunFilter;
+use super::support::{errors, pages, parse, wait};
+use crate::reads::filters::{self, run_states};
 use crate::store::runs::{self, ListedRun, RunCursor, RunOrder, RunRecord};
 use crate::store::tasks;
 use crate::wire;
@@ -26,7 +27,8 @@ pub(super) async fn list_runs(
     scheduler: &Scheduler,
     request: pb::ListRunsRequest,
 ) -> Result<pb::ListRunsResponse, Error> {
-    let filter = RunFilter::parse(&request.filter)?;
+    let tenant = parse::tenant(&request.tenant)?;
+    let filter = Filter::parse(&request.filter, &filters::RUNS)?;
     wait::for_event(scheduler, &request.wait_for_event_id).await?;
     let order = parse_order(&request.order_by)?;
     let size = pages::size(request.page_size)?;
@@ -45,18 +47,27 @@ pub(super) async fn list_runs(
         .reads
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
     let examined = if filter.is_all() { size } else { EXAMINED_MAX };
-    let scope = (request.tenant.as_str(), request.workspace.as_str());
-    let rows = runs::list(&mut tx, scope, order, cursor, filter.states(), examined + 1)
-        .await
-        .map_err(errors::store)?;
+    let scope = (&tenant, request.workspace.as_str());
+    let rows = runs::list(
+        &mut tx,
+        scope,
+        order,
+        cursor,
+        run_states(&filter),
+        examined + 1,
+    )
+    .await
+    .map_err(errors::store)?;
     let page = Page::new(rows, &filter, (size, examined));
     let counts = count_tasks(&mut tx, &page.rows).await?;
     tx.commit().await.map_err(errors::store)?;
-    let next = page.next.map(|(at, number)| format!("{at}.{number}"));
+    let next = page
+        .next
+        .map(|(at, number)| format!("{}.{number}", at.unix_us()));
     let none = Vec::new();
     let to_proto =
         |row: &RunRecord| wire::run_to_proto(row, counts.get(&row.run_number).unwrap_or(&none));
@@ -80,8 +91,8 @@ fn parse_order(order_by: &str) -> Result<RunOrder, Error> {
 
 fn first_cursor(order: RunOrder) -> RunCursor {
     match order {
-        RunOrder::NewestFirst => (NEWEST, i64::MAX),
-        RunOrder::OldestFirst => (0, 0),
+        RunOrder::NewestFirst => (TimeRange::ALL.until, i64::MAX),
+        RunOrder::OldestFirst => (Timestamp::UNIX_EPOCH, 0),
     }
 }
 
@@ -94,7 +105,7 @@ struct Page {
 impl Page {
     fn new(
         mut listed: Vec<ListedRun>,
-        filter: &RunFilter,
+        filter: &Filter<pb::Run>,
         (size, examined): (usize, usize),
     ) -> Page {
         let mut more = listed
@@ -112,7 +123,7 @@ impl Page {
                 more = true;
                 break;
             }
-            last = Some((run.created_at.unix_us(), run.run_number));
+            last = Some((run.created_at, run.run_number));
             rows.extend(matches.then_some(run));
         }
         Page {
@@ -148,7 +159,7 @@ async fn count_tasks(
 fn parse_cursor(text: &str) -> Result<RunCursor, Error> {
     let parsed = text
         .split_once('.')
-        .and_then(|(at, number)| Some((at.parse().ok()?, number.parse().ok()?)));
+        .and_then(|(at, number)| Some((pages::cursor_time(at)?, number.parse().ok()?)));
     parsed.ok_or_else(|| errors::bad_page_token("ListRuns"))
 }
 
@@ -159,7 +170,7 @@ mod tests {
     use servo_model::states::RunState;
     use servo_proto::v1::event::Body;
     use servo_store::sqlx::{self, Connection, PgConnection};
-    use servo_store::{DatabaseConfig, Store, Timestamp, query};
+    use servo_store::{DatabaseConfig, Store, query};
     use uuid::Uuid;
 
     use super::*;
@@ -185,12 +196,13 @@ mod tests {
 
     /// The numbers of the runs on each page, with two runs examined per page.
     async fn pages(store: &Store, order: RunOrder, text: &str) -> Vec<Vec<i64>> {
-        let filter = RunFilter::parse(text).unwrap();
-        let mut tx = store.requests().begin("acme").await.unwrap();
+        let filter = Filter::parse(text, &filters::RUNS).unwrap();
+        let tenant = "acme".parse().unwrap();
+        let mut tx = store.requests().begin(&tenant).await.unwrap();
         let (mut pages, mut cursor) = (Vec::new(), first_cursor(order));
         loop {
-            let states = filter.states();
-            let listed = runs::list(&mut tx, ("acme", "prod"), order, cursor, states, 3)
+            let states = run_states(&filter);
+            let listed = runs::list(&mut tx, (&tenant, "prod"), order, cursor, states, 3)
                 .await
                 .unwrap();
             let page = Page::new(listed, &filter, (2, 2));
@@ -238,7 +250,11 @@ mod tests {
             .execute(&mut admin)
             .await
             .unwrap();
-        let mut tx = store.requests().begin("acme").await.unwrap();
+        let mut tx = store
+            .requests()
+            .begin(&"acme".parse().unwrap())
+            .await
+            .unwrap();
         let explain = query(concat!(
             "EXPLAIN ",
             include_str!("../store/list_open_runs.sql")
@@ -246,7 +262,7 @@ mod tests {
         let explain = explain
             .bind("acme")
             .bind("prod")
-            .bind(Timestamp::from_unix_us(NEWEST))
+            .bind(TimeRange::ALL.until)
             .bind(i64::MAX);
         let explain = explain.bind(vec![1_i16]).bind(51_i64).bind(all_shards());
         let lines: Vec<(String,)> = tx.all(explain).await.unwrap();
@@ -299,11 +315,15 @@ mod tests {
                 .zip(mebibytes)
                 .map(|(number, size)| large(number, size))
                 .collect();
-            let page = Page::new(listed, &RunFilter::parse("").unwrap(), (10, 10));
+            let page = Page::new(
+                listed,
+                &Filter::parse("", &filters::RUNS).unwrap(),
+                (10, 10),
+            );
             assert_eq!((page.rows.len(), page.next), (shown, next), "{mebibytes:?}");
         };
         check([1, 1, 0], 3, None);
-        check([1, 1, 2], 2, Some((2, 2)));
-        check([4, 0, 0], 1, Some((1, 1)));
+        check([1, 1, 2], 2, Some((Timestamp::from_unix_us(2), 2)));
+        check([4, 0, 0], 1, Some((Timestamp::from_unix_us(1), 1)));
     }
 }

@@ -5,6 +5,7 @@ use servo_proto::v1 as pb;
 use tonic::Status;
 
 use super::Scheduler;
+use super::support::parse;
 use crate::reads::live_partitions;
 use crate::reads::partitions::{self, NamedPartition};
 
@@ -12,6 +13,7 @@ pub(super) async fn list_stale_partitions(
     scheduler: &Scheduler,
     request: pb::ListStalePartitionsRequest,
 ) -> Result<pb::ListStalePartitionsResponse, Status> {
+    let tenant = parse::tenant(&request.tenant)?;
     let search = pb::FindStalePartitionsRequest {
         tenant: request.tenant.clone(),
         workspace: request.workspace.clone(),
@@ -31,11 +33,11 @@ pub(super) async fn list_stale_partitions(
         partition_key: stale.partition_key,
         staleness: stale.staleness.unwrap_or_default(),
     });
-    let live = live_partitions::find(&scheduler.reads, &request.tenant, &request.workspace).await?;
+    let live = live_partitions::find(&scheduler.reads, &tenant, &request.workspace).await?;
     Ok(pb::ListStalePartitionsResponse {
         partitions: partitions::show(
             &scheduler.reads,
-            (&request.tenant, &request.workspace),
+            (&tenant, &request.workspace),
             &live,
             named.collect(),
         )

@@ -1,11 +1,12 @@
 //! ListTasks: the tasks of a run in plan order.
 
 use servo_mesh::Error;
+use servo_mesh::filter::Filter;
 use servo_proto::v1 as pb;
 
 use super::Scheduler;
-use super::support::{errors, pages, wait};
-use crate::reads::task_filter::TaskFilter;
+use super::support::{errors, pages, parse, wait};
+use crate::reads::filters;
 use crate::reads::{runs, tasks};
 use crate::store::tasks as store;
 use crate::store::tasks::TaskRecord;
@@ -18,7 +19,8 @@ pub(super) async fn list_tasks(
     scheduler: &Scheduler,
     request: pb::ListTasksRequest,
 ) -> Result<pb::ListTasksResponse, Error> {
-    let filter = TaskFilter::parse(&request.filter)?;
+    let tenant = parse::tenant(&request.tenant)?;
+    let filter = Filter::parse(&request.filter, &filters::TASKS)?;
     wait::for_event(scheduler, &request.wait_for_event_id).await?;
     let size = pages::size(request.page_size)?;
     let list = [
@@ -33,11 +35,11 @@ pub(super) async fn list_tasks(
     let mut tx = reads
         .store
         .requests()
-        .begin(&request.tenant)
+        .begin(&tenant)
         .await
         .map_err(errors::store)?;
     let run = runs::find_record(&mut tx, &request.workspace, &request.run_id).await?;
-    let plan = runs::find_plan(reads, &request.tenant, &request.workspace, &run).await?;
+    let plan = runs::find_plan(reads, &tenant, &request.workspace, &run).await?;
     let Some(plan) = plan else {
         return Ok(pb::ListTasksResponse::default());
     };

@@ -3,7 +3,7 @@
 use prost::Message;
 use servo_bus::{Subscription, Topic, Version};
 use servo_mesh::{Error, Reason};
-use servo_model::Digest;
+use servo_model::{Digest, Position, ShardId};
 use servo_proto::v1 as pb;
 use servo_store::{LoopStore, Tx};
 
@@ -68,8 +68,8 @@ fn parse_id(id: &str) -> Option<(Subscription, Version)> {
     };
     let topic = Topic::from_code(topic.parse().ok()?)?;
     let version = Version {
-        shard: shard.parse().ok()?,
-        position: position.parse().ok()?,
+        shard: ShardId::new(shard.parse().ok()?)?,
+        position: Position::new(position.parse().ok()?)?,
         place: place.parse().ok()?,
     };
     Some((
@@ -237,8 +237,8 @@ mod tests {
         assert_eq!(
             version,
             Version {
-                shard: 7,
-                position: 42,
+                shard: ShardId::new(7).unwrap(),
+                position: Position::START.plus(42),
                 place: 0
             }
         );

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, RunId, ShardId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::attempt_report::Report;
 use servo_proto::v1::event::Body;
@@ -34,7 +34,7 @@ pub(super) async fn report_attempts(
         .into_iter()
         .map(|report| command(report).map_err(|why| *why))
         .collect();
-    let mut by_shard: BTreeMap<i16, Vec<(usize, Command)>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<ShardId, Vec<(usize, Command)>> = BTreeMap::new();
     for (index, command) in judged.iter().enumerate() {
         if let Ok(command) = command {
             by_shard
@@ -90,12 +90,54 @@ fn command(report: pb::AttemptReport) -> Result<Command, Box<pb::AttemptVerdict>
         }
     };
     let run_id: RunId = run_id.parse().map_err(|_| bad("run_id is malformed"))?;
+    let tenant: TenantId = (report.tenant)
+        .parse()
+        .map_err(|_| bad("tenant is malformed"))?;
     Ok(Command::Event(Arc::new(RunEvent {
-        tenant: report.tenant,
+        tenant,
         run_id,
         event_id: Uuid::from_u128(event_id.into()),
         idempotency_key: key.to_string(),
         body,
-        trace: report.trace,
+        // Without the trace of the call: the callback appends the same event without one when the
+        // answer is lost, and the ledger accepts a repeated event only with the same payload.
+        trace: None,
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use servo_local::TestDatabase;
+    use servo_store::Outcome;
+
+    use super::*;
+    use crate::shards::tests::{
+        apply, claim, finished, folded, instance, new_run, plan, record_finish, run_id,
+    };
+
+    #[tokio::test]
+    async fn a_folded_report_that_the_callback_appends_again_is_a_duplicate() {
+        let database = TestDatabase::create().await.unwrap();
+        let one = instance(&database, "one").await;
+        let (plan, id) = (plan(&[&[]]), run_id(5));
+        folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+        folded(&apply(&one, claim(id, 0, 1, 1)).await);
+        let report = pb::AttemptReport {
+            tenant: "acme".to_owned(),
+            workspace: "prod".to_owned(),
+            event_id: Ulid::generate().to_string(),
+            trace: Some(pb::TraceContext {
+                traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned(),
+                tracestate: String::new(),
+            }),
+            report: Some(Report::Finished(finished(id, 0, 1))),
+        };
+        let command = command(report).unwrap();
+        let event_id = command.event_id();
+        folded(&apply(&one, command).await);
+        assert_eq!(
+            record_finish(&database, id).await,
+            Outcome::Duplicate { event_id }
+        );
+    }
 }

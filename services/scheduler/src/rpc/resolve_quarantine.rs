@@ -5,7 +5,7 @@ use std::sync::Arc;
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::MaterializationState;
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, RunId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
@@ -24,6 +24,7 @@ pub(super) async fn resolve_quarantine(
     caller: &Caller,
     request: pb::ResolveQuarantineRequest,
 ) -> Result<pb::ResolveQuarantineResponse, Error> {
+    let tenant = parse::tenant(&request.tenant)?;
     parse::request_id(&request.request_id)?;
     parse::comment(&request.comment)?;
     let decided = match request.decision() {
@@ -45,7 +46,7 @@ pub(super) async fn resolve_quarantine(
         comment: request.comment.clone(),
     };
     for _ in 0..RACES_MAX {
-        let target = Target::find(scheduler, &request, id).await?;
+        let target = Target::find(scheduler, &tenant, &request, id).await?;
         if target.is_resolved_as(decided) {
             return target.answer(scheduler, &request).await;
         }
@@ -78,11 +79,15 @@ fn not_found(request: &pb::ResolveQuarantineRequest) -> Error {
 }
 
 /// The stored version.
-struct Target(ListedMaterialization);
+struct Target {
+    tenant: TenantId,
+    row: ListedMaterialization,
+}
 
 impl Target {
     async fn find(
         scheduler: &Scheduler,
+        tenant: &TenantId,
         request: &pb::ResolveQuarantineRequest,
         id: AttemptId,
     ) -> Result<Target, Error> {
@@ -90,29 +95,31 @@ impl Target {
             .reads
             .store
             .requests()
-            .begin(&request.tenant)
+            .begin(tenant)
             .await
             .map_err(errors::store)?;
-        let scope = (request.tenant.as_str(), request.workspace.as_str());
+        let scope = (tenant, request.workspace.as_str());
         let row = store::find(&mut tx, scope, id)
             .await
             .map_err(errors::store)?;
         tx.commit().await.map_err(errors::store)?;
-        row.map(Target).ok_or_else(|| not_found(request))
+        let tenant = tenant.clone();
+        row.map(|row| Target { tenant, row })
+            .ok_or_else(|| not_found(request))
     }
 
     /// Counts changes, from 1.
     fn version(&self) -> u64 {
-        u64::try_from(self.0.version).unwrap_or(0) + 1
+        u64::try_from(self.row.version).unwrap_or(0) + 1
     }
 
     fn is_resolved_as(&self, decided: MaterializationState) -> bool {
-        self.0.resolved_event.is_some() && self.0.state == decided.code()
+        self.row.resolved_event.is_some() && self.row.state == decided.code()
     }
 
     fn check(&self, request: &pb::ResolveQuarantineRequest) -> Result<(), Error> {
         let id = &request.materialization_id;
-        let state = MaterializationState::from_code(self.0.state);
+        let state = MaterializationState::from_code(self.row.state);
         if state != Some(MaterializationState::Quarantined) {
             let state = state.map_or("unknown", MaterializationState::name);
             let message =
@@ -137,21 +144,21 @@ impl Target {
         id: AttemptId,
         actor: pb::Actor,
     ) -> Arc<RunEvent> {
-        let run_id = RunId::from_bytes(self.0.run_id.into_bytes());
+        let run_id = RunId::from_bytes(self.row.run_id.into_bytes());
         let version = self.version() + 1;
         let output: pb::Output =
-            prost::Message::decode(self.0.output.as_slice()).unwrap_or_default();
+            prost::Message::decode(self.row.output.as_slice()).unwrap_or_default();
         let body = Body::QuarantineResolved(pb::QuarantineResolved {
             run_id: run_id.to_string(),
             materialization_id: id.to_string(),
-            asset_key: self.0.asset_key.clone(),
+            asset_key: self.row.asset_key.clone(),
             partition_key: output.partition_key,
             decision: request.decision,
             version,
             resolved_by: Some(actor),
         });
         Arc::new(RunEvent {
-            tenant: request.tenant.clone(),
+            tenant: self.tenant.clone(),
             run_id,
             event_id: event_id(),
             idempotency_key: IdempotencyKey::quarantine_resolved(&id, version)
@@ -167,12 +174,12 @@ impl Target {
         scheduler: &Scheduler,
         request: &pb::ResolveQuarantineRequest,
     ) -> Result<pb::ResolveQuarantineResponse, Error> {
-        let scope = (request.tenant.as_str(), request.workspace.as_str());
+        let scope = (&self.tenant, request.workspace.as_str());
         let names = &mut TaskNames::default();
-        let version = materializations::to_proto(&scheduler.reads, scope, &self.0, names).await?;
+        let version = materializations::to_proto(&scheduler.reads, scope, &self.row, names).await?;
         Ok(pb::ResolveQuarantineResponse {
             materialization: Some(version),
-            accepted_event_id: self.0.resolved_event.map(wire::ulid).unwrap_or_default(),
+            accepted_event_id: self.row.resolved_event.map(wire::ulid).unwrap_or_default(),
         })
     }
 }

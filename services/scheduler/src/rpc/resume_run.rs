@@ -4,6 +4,7 @@ use servo_mesh::{Caller, Error};
 use servo_proto::v1 as pb;
 
 use super::Scheduler;
+use super::support::parse;
 use super::support::run_control::{ControlRequest, RunAction, control};
 
 pub(super) async fn resume_run(
@@ -18,8 +19,8 @@ pub(super) async fn resume_run(
         request.expected_version,
         &request.comment,
     )?;
-    let (tenant, workspace) = (&request.tenant, &request.workspace);
-    let (run, accepted_event_id) = control(scheduler, caller, tenant, workspace, action).await?;
+    let scope = (&parse::tenant(&request.tenant)?, request.workspace.as_str());
+    let (run, accepted_event_id) = control(scheduler, caller, scope, action).await?;
     Ok(pb::ResumeRunResponse {
         run: Some(run),
         accepted_event_id,

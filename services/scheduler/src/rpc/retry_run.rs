@@ -53,7 +53,7 @@ pub(super) async fn retry_run(
             call.check_repeat(&run.requested)?;
             let stored = runs::find(
                 &scheduler.reads,
-                &request.tenant,
+                &call.tenant,
                 &request.workspace,
                 &run.requested.run_id,
             )
@@ -129,7 +129,7 @@ fn scope(request: &pb::RetryRunRequest) -> Result<Scope, Error> {
 
 fn query(call: &Call, run_id: &str) -> Result<RunQuery, Error> {
     Ok(RunQuery {
-        tenant: call.tenant.to_string(),
+        tenant: call.tenant.clone(),
         workspace: call.workspace.to_string(),
         run_id: parse::run_id(run_id)?,
         request_id: Some(call.request_id.clone()),
@@ -204,13 +204,7 @@ pub(super) async fn order(
         };
     };
     let loops = scheduler.reads.store.loops();
-    let stored = Plans::read(
-        loops,
-        call.tenant.as_str(),
-        call.workspace.as_str(),
-        &plan_id,
-    )
-    .await;
+    let stored = Plans::read(loops, &call.tenant, call.workspace.as_str(), &plan_id).await;
     let gone = || Error::new(Reason::PlanNotFound, "the run's plan is no longer stored");
     let stored = stored.map_err(errors::store)?.ok_or_else(gone)?;
     let plan = scheduler
@@ -391,8 +385,8 @@ impl EndedTasks {
 
 #[cfg(test)]
 mod tests {
+    use servo_model::Timestamp;
     use servo_model::states::{TaskState, TransitionReason};
-    use servo_store::Timestamp;
 
     use super::*;
 
@@ -407,7 +401,7 @@ mod tests {
             reason: reason.code(),
             cancelling: false,
             pushed: false,
-            changed_at: Timestamp::from_unix_us(0),
+            changed_at: Timestamp::UNIX_EPOCH,
             ready_at: None,
             claimed_at: None,
             started_at: None,

@@ -119,7 +119,7 @@ impl TriggerRequest {
         } = &self.call;
         RunQuery {
             run_id: scheduler.run_ids.derive(tenant, workspace, &self.key),
-            tenant: tenant.to_string(),
+            tenant: tenant.clone(),
             workspace: workspace.to_string(),
             request_id: (!request_id.is_empty()).then(|| request_id.clone()),
         }
@@ -170,7 +170,7 @@ impl TriggerRequest {
         } = &self.call;
         let stored = runs::find(
             &scheduler.reads,
-            tenant.as_str(),
+            tenant,
             workspace.as_str(),
             &run.requested.run_id,
         )
@@ -199,7 +199,7 @@ impl TriggerRequest {
             return Ok(refusal(message, run).with("fields", ""));
         }
         let loops = scheduler.reads.store.loops();
-        let tenant = self.call.tenant.as_str();
+        let tenant = &self.call.tenant;
         let recorded = conflicts::is_recorded(loops, tenant, run.run_id, &self.fingerprint)
             .await
             .map_err(errors::store)?;

@@ -1,7 +1,7 @@
 //! VerifyProjection: compares the rows of a sample of runs with those that their events fold to.
 
 use servo_mesh::{Error, Reason};
-use servo_model::Stream;
+use servo_model::{ShardId, Stream};
 use servo_proto::v1 as pb;
 
 use super::Scheduler;
@@ -9,6 +9,7 @@ use super::support::errors;
 use crate::reads::projection::Projection;
 use crate::reads::verify_projection as reads;
 use crate::store::runs;
+use crate::store::shards::all_shards;
 
 const SAMPLE_DEFAULT: u32 = 100;
 const SAMPLE_MAX: u32 = 100_000;
@@ -56,19 +57,18 @@ fn unknown(name: &str) -> Error {
     .with("projection", name)
 }
 
-fn parse_shards(requested: &[u32]) -> Result<Vec<i16>, Error> {
-    let count = Stream::Execution.shards();
-    let shard = |shard: &u32| {
-        let known = i16::try_from(*shard).ok().filter(|shard| *shard < count);
-        known.ok_or_else(|| {
+fn parse_shards(requested: &[u32]) -> Result<Vec<ShardId>, Error> {
+    let shard = |number: &u32| {
+        Stream::Execution.shard(*number).ok_or_else(|| {
+            let last = Stream::Execution.shard_count() - 1;
             Error::bad_field(
                 "shards",
-                format!("there is no shard {shard}; use 0 to {}", count - 1),
+                format!("there is no shard {number}; use 0 to {last}"),
             )
         })
     };
     if requested.is_empty() {
-        Ok((0..count).collect())
+        Ok(all_shards())
     } else {
         requested.iter().map(shard).collect()
     }

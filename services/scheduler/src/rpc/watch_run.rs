@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use futures::Stream;
 use servo_mesh::{Error, Reason};
-use servo_model::{RunId, TaskRef};
+use servo_model::{Position, RunId, TaskRef, TenantId, Timestamp};
 use servo_proto::v1 as pb;
-use servo_store::{TenantTx, Timestamp};
+use servo_store::TenantTx;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_stream::wrappers::ReceiverStream;
@@ -20,7 +20,7 @@ use tonic::Status;
 
 use super::Scheduler;
 use super::support::remote_watch::watch_remote;
-use super::support::{errors, parse};
+use super::support::{errors, pages, parse};
 use crate::core::RunView;
 use crate::reads::replay::{Replay, ReplayedRun};
 use crate::reads::{run_history, runs};
@@ -63,15 +63,16 @@ pub(super) async fn watch_run(
 
 struct Watcher {
     scheduler: Scheduler,
+    tenant: TenantId,
     request: pb::WatchRunRequest,
     record: RunRecord,
     replay: Replay,
     /// The position in the shard, and the start of Postgres: after a crash other events may get the
     /// same positions.
-    position: i64,
+    position: Position,
     started_at: Timestamp,
     /// The position up to which the caller knows the events.
-    known_until: i64,
+    known_until: Position,
     /// The last token that was sent, or the caller's.
     token: String,
 }
@@ -90,11 +91,12 @@ impl Watcher {
         request: pb::WatchRunRequest,
         run_id: RunId,
     ) -> Result<Watcher, Error> {
+        let tenant = parse::tenant(&request.tenant)?;
         let mut tx = scheduler
             .reads
             .store
             .requests()
-            .begin(&request.tenant)
+            .begin(&tenant)
             .await
             .map_err(errors::store)?;
         let record = runs::find_record(&mut tx, &request.workspace, &run_id.to_string()).await?;
@@ -104,7 +106,7 @@ impl Watcher {
             .tokens
             .read(&list(&request), &request.resume_token)?
         {
-            None => 0,
+            None => Position::START,
             Some(cursor) => resume_at(&cursor, started_at)?,
         };
         let (replay, token) = (
@@ -113,10 +115,11 @@ impl Watcher {
         );
         Ok(Watcher {
             scheduler,
+            tenant,
             request,
             record,
             replay,
-            position: 0,
+            position: Position::START,
             started_at,
             known_until,
             token,
@@ -166,7 +169,7 @@ impl Watcher {
         let store = self.scheduler.reads.store.clone();
         let mut tx = store
             .requests()
-            .begin(&self.request.tenant)
+            .begin(&self.tenant)
             .await
             .map_err(errors::store)?;
         let (watermark, started_at) = watermark_and_start(&mut tx, &self.record).await?;
@@ -179,7 +182,7 @@ impl Watcher {
         if self.replay.plan.is_none() {
             self.record =
                 runs::find_record(&mut tx, &self.request.workspace, &self.request.run_id).await?;
-            let (tenant, workspace) = (&self.request.tenant, &self.request.workspace);
+            let (tenant, workspace) = (&self.tenant, &self.request.workspace);
             self.replay.plan =
                 runs::find_plan(&self.scheduler.reads, tenant, workspace, &self.record).await?;
         }
@@ -213,7 +216,7 @@ impl Watcher {
             }
         }
         // A caller without a token gets all tasks.
-        if self.position == 0 && self.known_until == 0 {
+        if self.position == Position::START && self.known_until == Position::START {
             let task_rows = self
                 .replay
                 .replayed
@@ -311,19 +314,20 @@ fn list(request: &pb::WatchRunRequest) -> [&str; 4] {
 async fn watermark_and_start(
     tx: &mut TenantTx,
     record: &RunRecord,
-) -> Result<(i64, Timestamp), Error> {
+) -> Result<(Position, Timestamp), Error> {
     let (shard, _) = run_history::first_event(record.run_number);
     shards::watermark_and_start(tx, shard)
         .await
         .map_err(errors::store)
 }
 
-fn resume_at(cursor: &str, started_at: Timestamp) -> Result<i64, Error> {
+fn resume_at(cursor: &str, started_at: Timestamp) -> Result<Position, Error> {
     let (position, started) = cursor.split_once('.').unwrap_or_default();
-    match (position.parse::<i64>(), started.parse::<i64>()) {
-        (Ok(position), Ok(started)) if started == started_at.unix_us() => Ok(position),
-        _ => Err(expired()),
-    }
+    let position = position.parse().ok().and_then(Position::new);
+    let started = pages::cursor_time(started);
+    position
+        .filter(|_| started == Some(started_at))
+        .ok_or_else(expired)
 }
 
 fn expired() -> Error {

@@ -12,15 +12,15 @@ use std::sync::Arc;
 
 use prost::Message;
 use servo_model::states::TaskState;
-use servo_model::{TaskRef, TenantId};
-use servo_proto::v1 as pb;
+use servo_model::{AdmissionShard, Epoch, ShardId, TaskRef, TenantId, Timestamp};
 use servo_proto::v1::admit_response::Message as SchedulerMessage;
+use servo_proto::{proto_time, v1 as pb};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::lane::Lane;
 use super::message_parts::{ENTRIES_PER_MESSAGE_MAX, Parts};
-use crate::core::{Changes, Run, TaskRow, Time};
+use crate::core::{Changes, Run, TaskRow};
 use crate::wire;
 
 /// How many announced plans are remembered. Beyond that all are forgotten and announced again when
@@ -35,7 +35,7 @@ pub(crate) type DispatcherStreamId = u64;
 pub(crate) struct DispatcherStream {
     pub id: DispatcherStreamId,
     /// The epoch under which it holds each admission shard.
-    pub leases: BTreeMap<i16, u64>,
+    pub leases: BTreeMap<AdmissionShard, Epoch>,
     pub outbox: mpsc::Sender<pb::AdmitResponse>,
     /// Ends the stream.
     pub stop: CancellationToken,
@@ -46,11 +46,11 @@ pub(crate) struct DispatcherStream {
 pub(super) struct DispatcherStreams {
     open: Vec<DispatcherStream>,
     /// The newest epoch of each admission shard; claims of older epochs are refused.
-    epochs: BTreeMap<i16, u64>,
+    epochs: BTreeMap<AdmissionShard, Epoch>,
     /// The updates of the current flush, by stream and shard of runs.
-    updates: BTreeMap<(DispatcherStreamId, i16), pb::AdmitUpdate>,
+    updates: BTreeMap<(DispatcherStreamId, ShardId), pb::AdmitUpdate>,
     /// The known starts of Postgres.
-    postgres_starts: Vec<Time>,
+    postgres_starts: Vec<Timestamp>,
     /// Plans that were announced.
     announced: HashSet<[u8; 32]>,
 }
@@ -61,11 +61,11 @@ impl DispatcherStreams {
     pub(super) fn admits(
         &self,
         stream: DispatcherStreamId,
-        admission_shard: i16,
-        epoch: u64,
+        admission_shard: AdmissionShard,
+        epoch: Epoch,
     ) -> bool {
-        let newest = self.epochs.get(&admission_shard).copied().unwrap_or(0);
-        epoch >= newest
+        let newest = self.epochs.get(&admission_shard).copied();
+        epoch >= newest.unwrap_or(Epoch::NEVER)
             && self
                 .holder(admission_shard)
                 .is_some_and(|holder| holder.id == stream)
@@ -78,12 +78,12 @@ impl DispatcherStreams {
     }
 
     /// Records that an admission shard was held under this epoch.
-    pub(super) fn note_epoch(&mut self, admission_shard: i16, epoch: u64) {
+    pub(super) fn note_epoch(&mut self, admission_shard: AdmissionShard, epoch: Epoch) {
         let newest = self.epochs.entry(admission_shard).or_default();
         *newest = (*newest).max(epoch);
     }
 
-    pub(super) fn set_postgres_starts(&mut self, starts: Vec<Time>) {
+    pub(super) fn set_postgres_starts(&mut self, starts: Vec<Timestamp>) {
         self.postgres_starts = starts;
     }
 
@@ -143,7 +143,7 @@ impl DispatcherStreams {
         }
         let offers = ready_run_messages(run, &ready, &mut items, &self.postgres_starts);
         let update = self.updates.entry(key).or_default();
-        update.shard = u32::from(key.1.unsigned_abs());
+        update.shard = u32::from(key.1);
         if changes.withdrawn {
             update.withdrawn.push(pb::RunTasks {
                 tenant: run.header.tenant.to_string(),
@@ -184,12 +184,12 @@ impl DispatcherStreams {
     }
 
     /// Tells all dispatchers that this instance no longer holds the shard.
-    pub(super) fn send_gone(&self, shard: i16) {
+    pub(super) fn send_gone(&self, shard: ShardId) {
         for stream in &self.open {
             self.send_to(
                 stream.id,
                 SchedulerMessage::Gone(pb::AdmitGone {
-                    shard: u32::from(shard.unsigned_abs()),
+                    shard: u32::from(shard),
                 }),
             );
         }
@@ -200,7 +200,7 @@ impl DispatcherStreams {
     }
 
     /// The newest stream, because an older holder may still be connected.
-    fn holder(&self, admission_shard: i16) -> Option<&DispatcherStream> {
+    fn holder(&self, admission_shard: AdmissionShard) -> Option<&DispatcherStream> {
         let holders = self
             .open
             .iter()
@@ -242,13 +242,13 @@ impl Lane {
     }
 
     /// Sends a snapshot of a shard to every dispatcher.
-    pub(super) fn send_snapshots(&self, shard: i16) {
+    pub(super) fn send_snapshots(&self, shard: ShardId) {
         for stream in &self.streams.open {
             self.snapshot(stream.id, shard);
         }
     }
 
-    fn snapshot(&self, stream: DispatcherStreamId, shard: i16) {
+    fn snapshot(&self, stream: DispatcherStreamId, shard: ShardId) {
         let Some(held) = self.shards.get(&shard) else {
             return;
         };
@@ -259,8 +259,8 @@ impl Lane {
                 .is_some_and(|holder| holder.id == stream)
         });
         let mut parts = Parts::new(pb::AdmitSnapshot {
-            shard: u32::from(shard.unsigned_abs()),
-            epoch: u64::try_from(held.lease.epoch()).unwrap_or(0),
+            shard: u32::from(shard),
+            epoch: held.lease.epoch().get(),
             ..Default::default()
         });
         mine.for_each(|run| self.add_run(run, &mut parts));
@@ -337,7 +337,7 @@ fn ready_run_messages(
     run: &Run,
     task_refs: &[TaskRef],
     items: &mut Items<'_>,
-    starts: &[Time],
+    starts: &[Timestamp],
 ) -> Vec<pb::ReadyRun> {
     let Some(plan) = &run.plan else {
         return Vec::new();
@@ -366,14 +366,14 @@ fn ready_task(
     run: &Run,
     task_ref: TaskRef,
     items: &mut Items<'_>,
-    starts: &[Time],
+    starts: &[Timestamp],
 ) -> Option<pb::ReadyTask> {
     let task_row = run.task_row(task_ref)?;
     Some(pb::ReadyTask {
         task: Some(wire::task_ref_to_proto(task_ref)),
         attempt: task_row.next_attempt(starts),
         failures: task_row.failures,
-        ready_time: task_row.ready_at.map(wire::timestamp),
+        ready_time: task_row.ready_at.map(proto_time),
         item_json: items.take(task_ref).unwrap_or_default(),
     })
 }
@@ -435,7 +435,7 @@ fn live_attempt(
         worker_id: task_row.worker.map_or_else(String::new, |id| {
             servo_model::WorkerId::from_bytes(id).to_string()
         }),
-        claim_time: task_row.claimed_at.map(wire::timestamp),
+        claim_time: task_row.claimed_at.map(proto_time),
         cancelling: task_row.cancelling,
         backfill: run.header.backfill,
         waiting: awaits_queue(task_row).then(|| pb::PushOrder {

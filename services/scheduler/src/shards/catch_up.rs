@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use servo_model::request::RequestFingerprint;
-use servo_model::{EventType, RunId, Stream};
+use servo_model::{EventType, RunId, ShardId, Stream, TenantId};
 use servo_proto::v1::event::Body;
 use servo_store::{Event, ReadError, StoreError};
 
@@ -22,17 +22,17 @@ const EVENTS_PER_PASS: i64 = 500;
 
 impl Lane {
     /// Folds the appended events of a shard, and loads the shard again when that fails.
-    pub(super) async fn catch_up_or_reload(&mut self, shard: i16) {
+    pub(super) async fn catch_up_or_reload(&mut self, shard: ShardId) {
         if !self.shards.contains_key(&shard) {
             return;
         }
         if let Err(error) = self.catch_up(shard).await {
-            tracing::warn!(%error, shard, "failed to fold appended events; reloading the shard");
+            tracing::warn!(%error, %shard, "failed to fold appended events; reloading the shard");
             self.reload_shard(shard).await;
         }
     }
 
-    pub(super) async fn catch_up(&mut self, shard: i16) -> Result<(), StoreError> {
+    pub(super) async fn catch_up(&mut self, shard: ShardId) -> Result<(), StoreError> {
         loop {
             let after = self.shards[&shard].watermark;
             let read = self
@@ -43,7 +43,7 @@ impl Lane {
                 Ok(events) => events,
                 Err(ReadError::Store(error)) => return Err(error),
                 Err(gap @ ReadError::Gap { .. }) => {
-                    tracing::error!(%gap, shard, "the ledger has a gap; the shard stops");
+                    tracing::error!(%gap, %shard, "the ledger has a gap; the shard stops");
                     self.drop_shard(shard);
                     return Ok(());
                 }
@@ -56,7 +56,7 @@ impl Lane {
             if let Some(event) = events.get(readable) {
                 let (kind, version) = (event.type_code, event.version);
                 tracing::error!(
-                    shard,
+                    %shard,
                     kind,
                     version,
                     "unknown event kind; releasing the shard for a newer version"
@@ -73,7 +73,7 @@ impl Lane {
 
     /// Folds the events. A run is set aside when one of its events cannot be folded or its rows
     /// cannot be stored; the other runs continue.
-    async fn fold_appended(&mut self, shard: i16, events: &[Event]) -> Result<(), StoreError> {
+    async fn fold_appended(&mut self, shard: ShardId, events: &[Event]) -> Result<(), StoreError> {
         let Err(failed) = self.try_fold_appended(shard, events).await else {
             return Ok(());
         };
@@ -97,13 +97,17 @@ impl Lane {
         }
     }
 
-    async fn try_fold_appended(&mut self, shard: i16, events: &[Event]) -> Result<(), FoldError> {
+    async fn try_fold_appended(
+        &mut self,
+        shard: ShardId,
+        events: &[Event],
+    ) -> Result<(), FoldError> {
         if events.is_empty() {
             return Ok(());
         }
         let runs = events
             .iter()
-            .filter_map(|event| Some((run_of(event)?, event.tenant.as_str())));
+            .filter_map(|event| Some((run_of(event)?, event.tenant.tenant())));
         self.load_missing(runs).await?;
         self.plans
             .load(&self.loops, events.iter().filter_map(plan_of).collect())
@@ -122,7 +126,7 @@ impl Lane {
         }
         self.store(&pending, at, None).await?;
         if let (Some(held), Some(last)) = (self.shards.get_mut(&shard), events.last()) {
-            held.recorded_at = held.recorded_at.max(last.recorded_at.unix_us());
+            held.recorded_at = held.recorded_at.max(last.recorded_at);
         }
         self.publish(pending);
         Ok(())
@@ -130,13 +134,13 @@ impl Lane {
 
     fn fold_appended_event(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         event: &Event,
         pending: &mut PendingFlush,
     ) -> Result<(), String> {
         let run_id = run_of(event).ok_or("the event has no run")?;
         let (body, trace) = wire::body_of(&event.payload).map_err(|bad| bad.to_string())?;
-        let at = event.recorded_at.unix_us();
+        let at = event.recorded_at;
         let held = self.shards.get_mut(&shard).ok_or("the shard is not held")?;
         if held.set_aside.contains(&run_id) {
             return Ok(());
@@ -144,21 +148,25 @@ impl Lane {
         let run = held
             .runs
             .get_mut(&run_id)
-            .filter(|run| run.header.tenant.as_str() == event.tenant);
+            .filter(|run| event.tenant.tenant() == Some(&run.header.tenant));
         match (body, run) {
             (Body::RunRequested(requested), Some(run)) => {
                 let fingerprint = wire::fingerprint(&requested).map_err(|bad| bad.to_string())?;
                 // Touches the run, so that `publish` evicts it if it has already ended.
                 pending.changes.entry(run_id).or_default();
                 if *fingerprint.digest().as_bytes() != run.header.fingerprint {
-                    pending.conflicts.push(conflict(event, run_id, fingerprint));
+                    let tenant = run.header.tenant.clone();
+                    pending
+                        .conflicts
+                        .push(conflict(event, tenant, run_id, fingerprint));
                 }
                 Ok(())
             }
             (Body::RunRequested(requested), None) => {
+                let tenant = event.tenant.tenant().ok_or("the event has no tenant")?;
                 let number = run_number(shard, event.position);
                 let header = wire::header(
-                    &event.tenant,
+                    tenant,
                     &event.workspace,
                     number,
                     &requested,
@@ -207,7 +215,7 @@ impl Lane {
             }
             (body, None) => {
                 let kind = servo_proto::kind_of(&body).name();
-                tracing::error!(kind, event = %event.event_id, shard, "skipping an event of an unknown run");
+                tracing::error!(kind, event = %event.event_id, %shard, "skipping an event of an unknown run");
                 Ok(())
             }
         }
@@ -232,15 +240,20 @@ fn is_slow(error: &StoreError) -> bool {
     matches!(error, StoreError::Slow(_))
 }
 
-fn conflict(event: &Event, run_id: RunId, fingerprint: RequestFingerprint) -> Conflict {
+fn conflict(
+    event: &Event,
+    tenant: TenantId,
+    run_id: RunId,
+    fingerprint: RequestFingerprint,
+) -> Conflict {
     Conflict {
-        tenant: event.tenant.clone(),
+        tenant,
         workspace: event.workspace.clone(),
         event_id: event.event_id,
         run_id,
         fingerprint,
         request: event.payload.clone(),
-        at: event.recorded_at.unix_us(),
+        at: event.recorded_at,
     }
 }
 
@@ -256,11 +269,10 @@ fn plan_of(event: &Event) -> Option<PlanLocation> {
         return None;
     }
     let (body, _) = wire::body_of(&event.payload).ok()?;
-    let (tenant, workspace) = (event.tenant.clone(), event.workspace.clone());
     Some(PlanLocation {
         plan_id: plan_id(&body)?,
-        tenant,
-        workspace,
+        tenant: event.tenant.tenant()?.clone(),
+        workspace: event.workspace.clone(),
     })
 }
 

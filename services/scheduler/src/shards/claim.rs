@@ -1,9 +1,9 @@
 //! Claims and queue reports of dispatchers: checked against the run, and appended only if they
 //! count.
 
-use servo_model::DispatchId;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::TaskState;
+use servo_model::{DispatchId, Epoch, ShardId, Timestamp};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
@@ -16,9 +16,9 @@ use crate::wire;
 impl Lane {
     pub(super) fn fold_claim(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         claim: &Claim,
-        at: i64,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
         let applied = |outcome: CommandOutcome| Applied {
@@ -29,7 +29,7 @@ impl Lane {
         if !self.streams.admits(
             claim.stream,
             claim.admission_shard,
-            claim.claim.admission_epoch,
+            Epoch::new(claim.claim.admission_epoch),
         ) {
             return applied(CommandOutcome::StaleAdmission);
         }
@@ -55,9 +55,9 @@ impl Lane {
 
     pub(super) fn fold_enqueued(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         enqueued: &Enqueued,
-        at: i64,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
         let applied = |outcome: CommandOutcome| Applied {
@@ -83,7 +83,7 @@ impl Lane {
         };
         let key = wire::task_key(plan, enqueued.task);
         let event = RunEvent {
-            tenant: run.header.tenant.to_string(),
+            tenant: run.header.tenant.clone(),
             run_id: enqueued.run_id,
             event_id: enqueued.event_id,
             // The fold refuses the report of any attempt but the active one, so its number is
@@ -103,6 +103,7 @@ impl Lane {
 
 fn event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
     let Claim {
+        tenant,
         run_id,
         task,
         claim: message,
@@ -115,7 +116,7 @@ fn event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
     let key = wire::task_key(plan, *task);
     let dispatch = DispatchId::new(run_id, &key, message.attempt);
     Ok(RunEvent {
-        tenant: message.tenant.clone(),
+        tenant: tenant.clone(),
         run_id: *run_id,
         event_id: claim.event_id,
         idempotency_key: IdempotencyKey::dispatch_requested(run_id, &key, message.attempt)

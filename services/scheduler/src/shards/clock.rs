@@ -2,52 +2,52 @@
 
 use std::time::Instant;
 
-use servo_store::Timestamp;
+use servo_model::Timestamp;
 
 /// A fold needs the time before the statement that records it, so the last known database time is
 /// advanced by the local monotonic clock. The statement refuses a time that is off by more than a
 /// second.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DatabaseClock {
-    known: i64,
+    known: Timestamp,
     since: Instant,
 }
 
 impl DatabaseClock {
     pub(super) fn at(now: Timestamp) -> DatabaseClock {
         DatabaseClock {
-            known: now.unix_us(),
+            known: now,
             since: Instant::now(),
         }
     }
 
-    pub(super) fn now(&self) -> i64 {
-        self.known
-            .saturating_add(i64::try_from(self.since.elapsed().as_micros()).unwrap_or(i64::MAX))
+    pub(super) fn now(&self) -> Timestamp {
+        self.known.plus(self.since.elapsed())
     }
 
     /// The local instant of a database time.
-    pub(super) fn instant(&self, time: i64) -> Instant {
-        let wait = u64::try_from(time.saturating_sub(self.now())).unwrap_or(0);
-        Instant::now() + std::time::Duration::from_micros(wait)
+    pub(super) fn instant(&self, time: Timestamp) -> Instant {
+        Instant::now() + time.since(self.now())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn f31_time_follows_the_database_not_the_local_date() {
-        for database in [0, 4_102_444_800_000_000] {
-            let clock = DatabaseClock::at(Timestamp::from_unix_us(database));
+        for database in [0, 4_102_444_800].map(Timestamp::from_unix_seconds) {
+            let clock = DatabaseClock::at(database);
             let (first, second) = (clock.now(), clock.now());
             assert!(
                 database <= first && first <= second,
                 "time advances from the database's time"
             );
             assert!(
-                second - database < 3_600_000_000,
+                second.since(database) < Duration::from_secs(3_600),
                 "the local date is not used"
             );
             assert!(

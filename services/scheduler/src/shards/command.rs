@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use servo_model::request::RequestFingerprint;
-use servo_model::{Digest, RunId, RunKey, TaskRef};
+use servo_model::{AdmissionShard, Digest, RunId, RunKey, ShardId, TaskRef, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
@@ -16,7 +16,7 @@ use crate::core::{Excess, Plan, Refusal, RunView, Verdict};
 /// The commands of one caller for one shard. Each has its own outcome; all are stored together.
 #[derive(Debug)]
 pub(crate) struct Submission {
-    pub shard: i16,
+    pub shard: ShardId,
     pub commands: Vec<Command>,
     pub reply: oneshot::Sender<Result<Vec<Applied>, SubmitError>>,
 }
@@ -40,8 +40,9 @@ pub(crate) enum Command {
 pub(crate) struct Claim {
     /// The stream on which it arrived.
     pub stream: DispatcherStreamId,
+    pub tenant: TenantId,
     pub run_id: RunId,
-    pub admission_shard: i16,
+    pub admission_shard: AdmissionShard,
     pub task: TaskRef,
     pub event_id: Uuid,
     pub claim: pb::Claim,
@@ -63,7 +64,7 @@ pub(crate) struct Enqueued {
 /// appended, as a conflict.
 #[derive(Debug)]
 pub(crate) struct NewRun {
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub run_id: RunId,
     pub event_id: Uuid,
@@ -85,7 +86,7 @@ pub(crate) struct NewPlan {
 /// The result of planning a run that exists.
 #[derive(Debug)]
 pub(crate) struct PlanOutcome {
-    pub tenant: String,
+    pub tenant: TenantId,
     pub run_id: RunId,
     pub result: Result<NewPlan, PlanFailure>,
 }
@@ -111,7 +112,7 @@ pub(crate) struct PlanFailure {
 #[derive(Debug, Clone)]
 pub(crate) struct UnplannedRun {
     pub run_id: RunId,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub spec: pb::RunSpec,
     /// The plan that was made when the run was requested.
@@ -128,7 +129,7 @@ pub(crate) struct RequestedPlan {
 /// An event to append to a run that exists.
 #[derive(Debug)]
 pub(crate) struct RunEvent {
-    pub tenant: String,
+    pub tenant: TenantId,
     pub run_id: RunId,
     pub event_id: Uuid,
     pub idempotency_key: String,
@@ -173,14 +174,14 @@ impl Command {
         plan.map_or(0, |plan| plan.plan.tasks.len())
     }
 
-    /// The tenant; empty where only the run knows it.
-    pub(crate) fn tenant(&self) -> &str {
+    /// The tenant; `None` where only the run knows it.
+    pub(crate) fn tenant(&self) -> Option<&TenantId> {
         match self {
-            Command::Run(run) => &run.tenant,
-            Command::Plan(plan) => &plan.tenant,
-            Command::Event(event) => &event.tenant,
-            Command::Claim(claim) => &claim.claim.tenant,
-            Command::Enqueued(_) => "",
+            Command::Run(run) => Some(&run.tenant),
+            Command::Plan(plan) => Some(&plan.tenant),
+            Command::Event(event) => Some(&event.tenant),
+            Command::Claim(claim) => Some(&claim.tenant),
+            Command::Enqueued(_) => None,
         }
     }
 }

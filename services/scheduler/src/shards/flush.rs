@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use prost::Message as _;
-use servo_model::{AttemptId, RunId, TenantId};
+use servo_model::{AttemptId, Position, RunId, ShardId, TenantId, Timestamp};
 use servo_proto::v1::event::Body;
 use servo_proto::{kind_of, v1 as pb};
-use servo_store::{HeldBatch, LoopTx, NewEvent, StoreError, Timestamp};
+use servo_store::{HeldBatch, LoopTx, NewEvent, StoreError};
 use tracing::{Instrument, debug_span};
 use uuid::Uuid;
 
@@ -53,7 +53,7 @@ pub(super) struct PendingFlush {
     /// The events to append, in order.
     pub(super) events: Vec<NewEvent>,
     /// The watermark of each shard after the flush.
-    pub(super) marks: HashMap<i16, i64>,
+    pub(super) marks: HashMap<ShardId, Position>,
     /// The flush contains only claims, so it may be lost with Postgres.
     pub(super) claims_only: bool,
     /// Events with quarantined outputs whose partitions all have a promoted version.
@@ -207,8 +207,8 @@ impl Lane {
     /// The time of a flush: the database's time, and not before the last event of its shards.
     pub(super) async fn time_for(
         &mut self,
-        shards: impl Iterator<Item = i16>,
-    ) -> Result<i64, StoreError> {
+        shards: impl Iterator<Item = ShardId>,
+    ) -> Result<Timestamp, StoreError> {
         let clock = match self.clock {
             Some(clock) => clock,
             None => self.read_clock().await?,
@@ -216,36 +216,34 @@ impl Lane {
         let recorded = shards
             .filter_map(|shard| Some(self.shards.get(&shard)?.recorded_at))
             .max();
-        Ok(clock.now().max(recorded.unwrap_or(0)))
+        Ok(clock.now().max(recorded.unwrap_or(Timestamp::UNIX_EPOCH)))
     }
 
     pub(super) async fn read_clock(&mut self) -> Result<DatabaseClock, StoreError> {
         let now = shards::now(&self.loops).await?;
-        let clock = DatabaseClock::at(now.unwrap_or(Timestamp::from_unix_us(0)));
+        let clock = DatabaseClock::at(now.unwrap_or(Timestamp::UNIX_EPOCH));
         Ok(*self.clock.insert(clock))
     }
 
-    /// Loads those of the runs that are not in memory. A tenant is empty where it is not known.
+    /// Loads those of the runs that are not in memory. A tenant is `None` where it is not known.
     pub(super) async fn load_missing<'a>(
         &mut self,
-        runs: impl Iterator<Item = (RunId, &'a str)>,
+        runs: impl Iterator<Item = (RunId, Option<&'a TenantId>)>,
     ) -> Result<(), StoreError> {
         let in_memory = |run: &RunId| {
             self.shards
                 .get(&run.shard())
                 .is_some_and(|shard| shard.contains(run))
         };
-        let mut missing: HashMap<RunId, &str> = HashMap::new();
+        let mut missing: HashMap<RunId, Option<&TenantId>> = HashMap::new();
         for (run, tenant) in runs.filter(|(run, _)| !in_memory(run)) {
             let known = missing.entry(run).or_insert(tenant);
-            if known.is_empty() {
-                *known = tenant;
-            }
+            *known = known.or(tenant);
         }
         if missing.is_empty() {
             return Ok(());
         }
-        let missing: Vec<(&str, Uuid)> = missing
+        let missing: Vec<(Option<&TenantId>, Uuid)> = missing
             .iter()
             .map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes())))
             .collect();
@@ -274,9 +272,9 @@ impl Lane {
 
     fn fold_command(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         command: &Command,
-        at: i64,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
         if self
@@ -306,9 +304,9 @@ impl Lane {
 
     pub(super) fn fold_event(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         event: &RunEvent,
-        at: i64,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
         let applied = |outcome: CommandOutcome, run: Option<RunView>| Applied {
@@ -325,7 +323,7 @@ impl Lane {
         let run = held
             .runs
             .get_mut(&event.run_id)
-            .filter(|run| run.header.tenant.as_str() == event.tenant);
+            .filter(|run| run.header.tenant == event.tenant);
         let Some(run) = run else {
             return applied(CommandOutcome::RunUnknown, None);
         };
@@ -347,7 +345,7 @@ impl Lane {
         // not outlive it.
         pending.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != pb::DispatchMode::Push);
         pending.events.push(stored);
-        pending.marks.insert(shard, mark + 1);
+        pending.marks.insert(shard, mark.next());
         applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)))
     }
 
@@ -360,7 +358,7 @@ impl Lane {
     pub(super) async fn store(
         &mut self,
         pending: &PendingFlush,
-        at: i64,
+        at: Timestamp,
         lock: Option<LoopTx>,
     ) -> Result<(), StoreError> {
         let batch = self.batch(pending, at);
@@ -398,8 +396,8 @@ impl Lane {
     }
 
     /// The events to append, and the watermarks of shards whose events others appended.
-    fn batch<'a>(&'a self, pending: &'a PendingFlush, at: i64) -> HeldBatch<'a> {
-        let mut batch = HeldBatch::new(Timestamp::from_unix_us(at));
+    fn batch<'a>(&'a self, pending: &'a PendingFlush, at: Timestamp) -> HeldBatch<'a> {
+        let mut batch = HeldBatch::new(at);
         for (shard, mark) in &pending.marks {
             let held = &self.shards[shard];
             if *mark > held.watermark && !pending.events.iter().any(|event| event.shard == *shard) {
@@ -413,7 +411,7 @@ impl Lane {
         batch
     }
 
-    fn rows<'a>(&'a self, pending: &'a PendingFlush, at: i64) -> FlushRows<'a> {
+    fn rows<'a>(&'a self, pending: &'a PendingFlush, at: Timestamp) -> FlushRows<'a> {
         let changed: Vec<ChangedRun<'a>> = pending
             .changes
             .iter()
@@ -465,8 +463,8 @@ impl Lane {
     fn outbox_messages(
         &self,
         changed: &[ChangedRun<'_>],
-        marks: &HashMap<i16, i64>,
-        at: i64,
+        marks: &HashMap<ShardId, Position>,
+        at: Timestamp,
     ) -> Vec<OutboxMessage> {
         if self.bus_doorbell.is_none() {
             return Vec::new();
@@ -571,13 +569,18 @@ pub(super) fn too_large(event: &NewEvent) -> Option<CommandOutcome> {
     })
 }
 
-pub(super) fn new_event(event: &RunEvent, body: &Body, workspace: &str, shard: i16) -> NewEvent {
+pub(super) fn new_event(
+    event: &RunEvent,
+    body: &Body,
+    workspace: &str,
+    shard: ShardId,
+) -> NewEvent {
     NewEvent {
         event_id: event.event_id,
         kind: kind_of(body),
         version: 1,
         shard,
-        tenant: event.tenant.clone(),
+        tenant: event.tenant.clone().into(),
         workspace: workspace.to_owned(),
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: Some(Uuid::from_bytes(*event.run_id.as_bytes())),

@@ -59,7 +59,7 @@ impl Lane {
         let task = plan.tasks.get(ordinal as usize)?;
         let output = |asset_key: &std::sync::Arc<str>| WrittenPartition {
             event_id: event.event_id,
-            tenant: run.header.tenant.to_string(),
+            tenant: run.header.tenant.clone(),
             workspace: run.header.workspace.to_string(),
             asset_key: asset_key.to_string(),
             partition_key: task.partition_key.to_string(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use servo_model::RunId;
+use servo_model::{RunId, ShardId};
 
 use crate::core::Run;
 
@@ -43,7 +43,7 @@ impl InFlight {
         self.set(run, 0);
     }
 
-    pub(super) fn remove_shard(&mut self, shard: i16) {
+    pub(super) fn remove_shard(&mut self, shard: ShardId) {
         let all = self.by_run.keys().copied();
         let removed: Vec<RunId> = all.filter(|run| run.shard() == shard).collect();
         removed.into_iter().for_each(|run| self.remove(run));

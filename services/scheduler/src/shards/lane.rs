@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use servo_actor::PanicBudget;
 use servo_bus::BusDoorbell;
-use servo_model::RunId;
+use servo_model::{RunId, ShardId};
 use servo_store::{LedgerReader, LoopStore, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -46,9 +46,9 @@ pub(super) enum Message {
     /// The lease keeper renewed a lease.
     Renewed(Box<servo_store::Lease>),
     /// The lease keeper lost or releases a shard.
-    Dropped(i16),
+    Dropped(ShardId),
     /// Another service may have appended to the shard.
-    CatchUp(i16),
+    CatchUp(ShardId),
     /// Waiting runs may be able to start.
     CapacityChanged,
     OpenStream(DispatcherStream),
@@ -71,7 +71,7 @@ pub(super) struct Lane {
     pub(super) loops: LoopStore,
     pub(super) reader: LedgerReader,
     pub(super) plans: Plans,
-    pub(super) shards: HashMap<i16, Shard>,
+    pub(super) shards: HashMap<ShardId, Shard>,
     pub(super) timers: Timers,
     pub(super) streams: DispatcherStreams,
     /// Unknown until the database has answered, and after a failed flush.
@@ -236,7 +236,7 @@ impl Lane {
         }
     }
 
-    pub(super) fn drop_shard(&mut self, shard: i16) {
+    pub(super) fn drop_shard(&mut self, shard: ShardId) {
         // Also for a shard that is not in memory, because a failed load may have added entries.
         self.waiting.remove_shard(shard);
         self.in_flight.remove_shard(shard);
@@ -246,7 +246,7 @@ impl Lane {
     }
 
     fn drop_everything(&mut self) {
-        let shards: Vec<i16> = self.shards.keys().copied().collect();
+        let shards: Vec<ShardId> = self.shards.keys().copied().collect();
         shards.into_iter().for_each(|shard| self.drop_shard(shard));
         self.streams.discard_updates();
         self.timers = Timers::default();
@@ -316,12 +316,12 @@ mod tests {
         let new = known_plan(&Plans::default(), &large);
         let submission = |n| {
             let plan = PlanOutcome {
-                tenant: "acme".to_owned(),
+                tenant: "acme".parse().unwrap(),
                 run_id: run_id(n),
                 result: Ok(new.clone()),
             };
             Submission {
-                shard: i16::from(n),
+                shard: run_id(n).shard(),
                 commands: vec![Command::Plan(Arc::new(plan))],
                 reply: oneshot::channel().0,
             }

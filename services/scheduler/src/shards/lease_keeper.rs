@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use servo_model::Stream;
+use servo_model::{Epoch, ShardId, Stream};
 use servo_store::{Lease, LeaseKeeper, LeaseTtl, Leases, LoopStore, ShardOwner, Store, StoreError};
 
 use super::Shards;
@@ -18,18 +18,18 @@ pub(crate) type ExecutionLeases = LeaseKeeper<ExecutionShards>;
 pub(crate) struct ExecutionShards {
     shards: Shards,
     /// The epochs that the lanes know.
-    epochs: Mutex<HashMap<i16, i64>>,
+    epochs: Mutex<HashMap<ShardId, Epoch>>,
 }
 
 impl ShardOwner for ExecutionShards {
-    fn can_hold(&self, shard: i16) -> bool {
+    fn can_hold(&self, shard: ShardId) -> bool {
         !self.shards.is_unreadable(shard)
     }
 
     async fn update(&self, held: &[Lease]) {
         self.shards.renewals.update(held.iter());
         let mut epochs = self.epochs.lock().unwrap_or_else(PoisonError::into_inner);
-        let new: HashMap<i16, i64> = held
+        let new: HashMap<ShardId, Epoch> = held
             .iter()
             .map(|lease| (lease.shard(), lease.epoch()))
             .collect();
@@ -71,7 +71,7 @@ impl LeaseLoop {
         address: &str,
         ttl: LeaseTtl,
     ) -> LeaseLoop {
-        let leases = Leases::new(store, Stream::Execution, holder, address, ttl);
+        let leases = Leases::new(store.loops(), Stream::Execution, holder, address, ttl);
         let owner = ExecutionShards {
             shards,
             epochs: Mutex::default(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use prost::Message;
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_store::{LoopStore, StoreError, Timestamp};
+use servo_store::{LoopStore, StoreError};
 
 use crate::core::{Plan, Run};
 use crate::plans::Plans;
@@ -63,23 +63,22 @@ fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<R
     let Body::RunRequested(requested) = body else {
         return Err("its request is another event".to_owned());
     };
-    let at = row.created_at.unix_us();
     let header = wire::header(
         &row.tenant,
         &row.workspace,
         row.run_number,
         &requested,
         trace.as_ref(),
-        at,
+        row.created_at,
     )
     .map_err(|error| error.to_string())?;
     let mut run = Run::requested(header);
     (run.state, run.reason) = row.states().ok_or("its state is unknown to this version")?;
     run.stopped_by = row.stopped_by();
     run.version = u64::try_from(row.version).unwrap_or(0);
-    run.changed_at = row.changed_at.unix_us();
-    run.started_at = row.started_at.map(Timestamp::unix_us);
-    run.ended_at = row.ended_at.map(Timestamp::unix_us);
+    run.changed_at = row.changed_at;
+    run.started_at = row.started_at;
+    run.ended_at = row.ended_at;
     run.error = row
         .error
         .clone()

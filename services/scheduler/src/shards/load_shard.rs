@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use servo_model::RunId;
 use servo_proto::v1::event::Body;
-use servo_store::{Lease, StoreError, Timestamp};
+use servo_store::{Lease, StoreError};
 
 use super::clock::DatabaseClock;
 use super::lane::Lane;
@@ -21,7 +21,7 @@ impl Lane {
     pub(super) async fn load_shard(&mut self, lease: Lease) {
         let number = lease.shard();
         if let Err(error) = self.try_load_shard(lease).await {
-            tracing::warn!(%error, shard = number, "failed to load a shard; retrying with its next lease renewal");
+            tracing::warn!(%error, shard = %number, "failed to load a shard; retrying with its next lease renewal");
             self.drop_shard(number);
         }
     }
@@ -58,7 +58,7 @@ impl Lane {
         let shard = Shard {
             lease,
             watermark: stored.watermark,
-            recorded_at: stored.recorded_at.unix_us(),
+            recorded_at: stored.recorded_at,
             runs: HashMap::default(),
             set_aside: set_aside.iter().map(StoredRun::id).collect(),
         };
@@ -84,8 +84,7 @@ impl Lane {
     /// claims of a replaced dispatcher are refused.
     async fn load_admission_epochs(&mut self) -> Result<(), StoreError> {
         for (admission_shard, epoch) in shards::admission_epochs(&self.loops).await? {
-            self.streams
-                .note_epoch(admission_shard, u64::try_from(epoch).unwrap_or(0));
+            self.streams.note_epoch(admission_shard, epoch);
         }
         Ok(())
     }
@@ -93,8 +92,7 @@ impl Lane {
     /// Learns when Postgres was started, because a start may have erased claims.
     async fn load_postgres_starts(&mut self) -> Result<(), StoreError> {
         let starts = shards::postgres_starts(&self.loops).await?;
-        self.streams
-            .set_postgres_starts(starts.into_iter().map(Timestamp::unix_us).collect());
+        self.streams.set_postgres_starts(starts);
         Ok(())
     }
 }

@@ -48,14 +48,14 @@ mod run_watchers;
 mod set_aside;
 mod shard;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timers;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use servo_bus::BusDoorbell;
-use servo_model::{RunId, Stream};
+use servo_model::{RunId, ShardId, Stream};
 use servo_store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -85,9 +85,9 @@ pub(crate) const UNPLANNED_QUEUED_MAX: usize = 16_384;
 /// One flush computes while the other waits for the disk.
 const LANES: usize = 2;
 
-fn lane_of(shard: i16) -> usize {
-    let all = usize::from(Stream::Execution.shards().unsigned_abs());
-    usize::from(shard.unsigned_abs()) * LANES / all
+fn lane_of(shard: ShardId) -> usize {
+    let all = usize::from(Stream::Execution.shard_count().unsigned_abs());
+    shard.index() * LANES / all
 }
 
 /// The handle of the lanes. Cheap to clone.
@@ -103,18 +103,18 @@ pub(crate) struct Shards {
 /// Shards that contain an event which this version does not know. They are released for a newer
 /// version and not acquired again, because skipping the event would lose it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Unreadable(Arc<Mutex<BTreeSet<i16>>>);
+pub(crate) struct Unreadable(Arc<Mutex<BTreeSet<ShardId>>>);
 
 impl Unreadable {
-    fn add(&self, shard: i16) {
+    fn add(&self, shard: ShardId) {
         self.lock().insert(shard);
     }
 
-    fn contains(&self, shard: i16) -> bool {
+    fn contains(&self, shard: ShardId) -> bool {
         self.lock().contains(&shard)
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeSet<i16>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<ShardId>> {
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -163,7 +163,7 @@ impl Shards {
     }
 
     /// Whether the shard contains an event that this version does not know.
-    pub(crate) fn is_unreadable(&self, shard: i16) -> bool {
+    pub(crate) fn is_unreadable(&self, shard: ShardId) -> bool {
         self.unreadable.contains(shard)
     }
 
@@ -176,7 +176,7 @@ impl Shards {
     /// order.
     pub(crate) async fn submit(
         &self,
-        shard: i16,
+        shard: ShardId,
         commands: Vec<Command>,
     ) -> Result<Vec<Applied>, SubmitError> {
         let (reply, answer) = oneshot::channel();
@@ -185,8 +185,7 @@ impl Shards {
             commands,
             reply,
         };
-        let lane = self.lane(shard).ok_or(SubmitError::NotHeld)?;
-        let sent = lane.send(Message::Submission(submission)).await;
+        let sent = self.lane(shard).send(Message::Submission(submission)).await;
         sent.map_err(|_| SubmitError::Stopped)?;
         answer.await.map_err(|_| SubmitError::Stopped)?
     }
@@ -214,17 +213,14 @@ impl Shards {
         }
     }
 
-    fn lane(&self, shard: i16) -> Option<&mpsc::Sender<Message>> {
-        let exists = (0..Stream::Execution.shards()).contains(&shard);
-        exists.then(|| &self.lanes[lane_of(shard)])
+    fn lane(&self, shard: ShardId) -> &mpsc::Sender<Message> {
+        &self.lanes[lane_of(shard)]
     }
 
     /// Sends a message about a lease without waiting, because the lease keeper must not wait for a
     /// lane. A lost one is repaired: the next renewal loads a shard that the lane does not have,
     /// and the fence stops a lane that does not know that its lease is gone.
-    fn try_send(&self, shard: i16, message: Message) {
-        if let Some(lane) = self.lane(shard) {
-            let _ = lane.try_send(message);
-        }
+    fn try_send(&self, shard: ShardId, message: Message) {
+        let _ = self.lane(shard).try_send(message);
     }
 }

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use prost::Message as _;
-use servo_model::Digest;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::RunState;
+use servo_model::{Digest, ShardId, Timestamp};
 use servo_proto::v1::event::Body;
 use servo_proto::{kind_of, v1 as pb};
 use servo_store::NewEvent;
@@ -27,9 +27,9 @@ const PLAN_FAULT_BYTES_MAX: usize = 16 * 1024;
 impl Lane {
     pub(super) fn fold_new_run(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         new: &NewRun,
-        at: i64,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
         let held = self
@@ -60,7 +60,7 @@ impl Lane {
             event_id: new.event_id,
             run,
         };
-        let number = run_number(shard, mark + 1);
+        let number = run_number(shard, mark.next());
         let header = wire::header(
             &new.tenant,
             &new.workspace,
@@ -117,11 +117,11 @@ impl Lane {
                     Some(new.event_id),
                     new.trace.clone(),
                 ));
-                pending.marks.insert(shard, mark + 2);
+                pending.marks.insert(shard, mark.plus(2));
             }
             None => {
                 pending.unplanned.extend(unplanned_run(&run, &requested));
-                pending.marks.insert(shard, mark + 1);
+                pending.marks.insert(shard, mark.next());
             }
         }
         pending.claims_only = false;
@@ -139,9 +139,9 @@ impl Lane {
     /// Records the request; the run does not change.
     fn record_conflict(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         new: &NewRun,
-        at: i64,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> CommandOutcome {
         let event = request_event(new, &new.requested, shard);
@@ -158,13 +158,19 @@ impl Lane {
             at,
         });
         pending.events.push(event);
-        *pending.marks.entry(shard).or_default() += 1;
+        let mark = pending.marks.entry(shard).or_default();
+        *mark = mark.next();
         pending.claims_only = false;
         CommandOutcome::Conflict
     }
 
     /// Takes capacity for a run that waits for it.
-    fn has_capacity(&self, shard: i16, planned: &PlanOutcome, pending: &mut PendingFlush) -> bool {
+    fn has_capacity(
+        &self,
+        shard: ShardId,
+        planned: &PlanOutcome,
+        pending: &mut PendingFlush,
+    ) -> bool {
         let run = self
             .shards
             .get(&shard)
@@ -175,9 +181,9 @@ impl Lane {
 
     pub(super) fn fold_plan(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         planned: &PlanOutcome,
-        at: i64,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
         let event_id = planned.event_id();
@@ -195,7 +201,7 @@ impl Lane {
         let run = held
             .runs
             .get_mut(&planned.run_id)
-            .filter(|run| run.header.tenant.as_str() == planned.tenant);
+            .filter(|run| run.header.tenant == planned.tenant);
         let Some(run) = run else {
             return applied(CommandOutcome::RunUnknown, None);
         };
@@ -226,7 +232,7 @@ impl Lane {
         );
         if verdict == Verdict::Folded {
             pending.events.push(event);
-            pending.marks.insert(shard, mark + 1);
+            pending.marks.insert(shard, mark.next());
             pending.claims_only = false;
             if let Ok(new) = &planned.result {
                 pending
@@ -272,7 +278,7 @@ pub(super) fn unplanned_run(run: &Run, requested: &pb::RunRequested) -> Option<U
     }
     Some(UnplannedRun {
         run_id: run.header.run_id,
-        tenant: run.header.tenant.to_string(),
+        tenant: run.header.tenant.clone(),
         workspace: run.header.workspace.to_string(),
         spec: requested.spec.clone().unwrap_or_default(),
         requested_plan: requested_plan(requested),
@@ -287,13 +293,13 @@ fn requested_plan(requested: &pb::RunRequested) -> Option<RequestedPlan> {
     })
 }
 
-fn request_event(new: &NewRun, requested: &pb::RunRequested, shard: i16) -> NewEvent {
+fn request_event(new: &NewRun, requested: &pb::RunRequested, shard: ShardId) -> NewEvent {
     NewEvent {
         event_id: new.event_id,
         kind: servo_model::EventType::RunRequested,
         version: 1,
         shard,
-        tenant: new.tenant.clone(),
+        tenant: new.tenant.clone().into(),
         workspace: new.workspace.clone(),
         idempotency_key: IdempotencyKey::run_requested(&new.key, &new.fingerprint).to_string(),
         correlation_id: Some(Uuid::from_bytes(*new.run_id.as_bytes())),
@@ -360,7 +366,7 @@ fn event_of(
         kind: kind_of(&body),
         version: 1,
         shard: header.run_id.shard(),
-        tenant: header.tenant.to_string(),
+        tenant: header.tenant.clone().into(),
         workspace: header.workspace.to_string(),
         idempotency_key: key.to_string(),
         correlation_id: Some(Uuid::from_bytes(*header.run_id.as_bytes())),

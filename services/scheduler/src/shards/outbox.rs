@@ -3,15 +3,20 @@
 
 use prost::Message as _;
 use servo_model::states::{MaterializationState, TaskState};
-use servo_proto::v1 as pb;
+use servo_model::{Position, Timestamp};
+use servo_proto::{proto_time, v1 as pb};
 use uuid::Uuid;
 
-use crate::core::{Materialized, Promotion, Run, TaskChange, Time};
+use crate::core::{Materialized, Promotion, Run, TaskChange};
 use crate::store::fold::{ChangedRun, OutboxMessage};
 use crate::wire;
 
 /// `position` is the watermark of the run's shard after the flush.
-pub(super) fn message(changed: &ChangedRun<'_>, position: i64, at: Time) -> Option<OutboxMessage> {
+pub(super) fn message(
+    changed: &ChangedRun<'_>,
+    position: Position,
+    at: Timestamp,
+) -> Option<OutboxMessage> {
     let ChangedRun {
         run,
         changes,
@@ -36,21 +41,21 @@ pub(super) fn message(changed: &ChangedRun<'_>, position: i64, at: Time) -> Opti
         tenant: header.tenant.to_string(),
         workspace: header.workspace.to_string(),
         run_id: header.run_id.to_string(),
-        shard: u32::from(header.run_id.shard().unsigned_abs()),
-        position: position.unsigned_abs(),
+        shard: header.run_id.shard().into(),
+        position: position.into(),
         created: new_row.is_some(),
         state: i32::from(run.state.code()),
         reason: i32::from(run.reason.code()),
         failed_tasks: failed,
         made,
-        time: Some(wire::timestamp(at)),
+        time: Some(proto_time(at)),
     };
     Some(OutboxMessage {
         shard: header.run_id.shard(),
         position,
         run_id: Uuid::from_bytes(*header.run_id.as_bytes()),
         payload: message.encode_to_vec(),
-        tenant: message.tenant,
+        tenant: header.tenant.clone(),
         workspace: message.workspace,
     })
 }

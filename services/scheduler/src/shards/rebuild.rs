@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use servo_model::Stream;
+use servo_model::{Position, ShardId, Stream};
 use servo_store::{Lease, LeaseTtl, Leases, LoopStore, Store, StoreError};
 use ulid::Ulid;
 
@@ -52,7 +52,7 @@ pub enum RebuildError {
     #[error(
         "shard {0} contains an event that this version does not know; rebuild with the newest version in use"
     )]
-    Unreadable(i16),
+    Unreadable(ShardId),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -61,18 +61,18 @@ pub enum RebuildError {
 /// each shard.
 pub async fn rebuild(
     database: &Store,
-    mut done: impl FnMut(i16),
+    mut done: impl FnMut(ShardId),
 ) -> Result<Vec<Rebuilt>, RebuildError> {
     let ttl = LeaseTtl::new(LEASE).map_err(|fault| StoreError::Refused(fault.to_string()))?;
     let holder = format!("rebuild-{}", Ulid::generate());
     let leases = Leases::new(
-        database,
+        database.loops(),
         Stream::Execution,
         &holder,
         "https://rebuild.invalid",
         ttl,
     );
-    let shards: Vec<i16> = (0..Stream::Execution.shards()).collect();
+    let shards: Vec<ShardId> = Stream::Execution.shards().collect();
     let held = leases.acquire(&shards, shards.len()).await?;
     let renewals = keep_alive(leases.clone(), held.clone());
     let result = match shards.len() - held.len() {
@@ -89,7 +89,7 @@ pub async fn rebuild(
 async fn rebuild_held(
     database: &Store,
     held: &[Lease],
-    done: &mut impl FnMut(i16),
+    done: &mut impl FnMut(ShardId),
 ) -> Result<Vec<Rebuilt>, RebuildError> {
     let loops = database.loops();
     let before = digests(loops).await?;
@@ -141,18 +141,21 @@ async fn empty_all(loops: &LoopStore, held: &[Lease]) -> Result<bool, StoreError
     for lease in held {
         beginnings.push(store::rewind(loops, lease).await?);
     }
-    let first = |(lease, beginning): (&Lease, &i64)| run_number(lease.shard(), beginning + 1);
+    let first =
+        |(lease, beginning): (&Lease, &Position)| run_number(lease.shard(), beginning.next());
     let first_numbers: Vec<i64> = held.iter().zip(&beginnings).map(first).collect();
     let shards = held.iter().map(Lease::shard).collect();
     store::delete_materializations(loops, shards, &first_numbers).await?;
     for (lease, first) in held.iter().zip(first_numbers) {
         delete_runs(loops, lease.shard(), first).await?;
     }
-    Ok(beginnings.iter().all(|beginning| *beginning == 0))
+    Ok(beginnings
+        .iter()
+        .all(|beginning| *beginning == Position::START))
 }
 
 /// Deletes the runs of a shard from a number on, with everything that was folded from them.
-async fn delete_runs(loops: &LoopStore, shard: i16, mut first: i64) -> Result<(), StoreError> {
+async fn delete_runs(loops: &LoopStore, shard: ShardId, mut first: i64) -> Result<(), StoreError> {
     while let Some(last) = store::delete_runs(loops, shard, first, RUNS_PER_DELETE).await? {
         first = last + 1;
     }

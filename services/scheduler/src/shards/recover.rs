@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use servo_model::ShardId;
 use servo_store::StoreError;
 
 use super::command::{Command, Submission};
@@ -11,7 +12,7 @@ use super::shard::Shard;
 impl Lane {
     /// Makes memory agree with the rows again.
     pub(super) async fn recover(&mut self, submissions: &[Submission], error: &StoreError) {
-        let shards: HashSet<i16> = submissions
+        let shards: HashSet<ShardId> = submissions
             .iter()
             .map(|submission| submission.shard)
             .collect();
@@ -55,7 +56,7 @@ impl Lane {
         }
     }
 
-    pub(super) async fn reload_shard(&mut self, shard: i16) {
+    pub(super) async fn reload_shard(&mut self, shard: ShardId) {
         if let Some(Shard { lease, .. }) = self.shards.remove(&shard) {
             // Loading the shard finds its waiting runs again; a plan in progress may never arrive.
             self.waiting.remove_shard(shard);

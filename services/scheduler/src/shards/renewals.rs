@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
+use servo_model::ShardId;
 use servo_store::Lease;
 
 /// Shared by the lease keeper and the lanes. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Renewals(Arc<Mutex<HashMap<i16, Lease>>>);
+pub(super) struct Renewals(Arc<Mutex<HashMap<ShardId, Lease>>>);
 
 impl Renewals {
     pub(super) fn update<'a>(&self, renewed: impl Iterator<Item = &'a Lease>) {
@@ -30,7 +31,7 @@ impl Renewals {
         same.is_some_and(|newest| now < newest.expires())
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<i16, Lease>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ShardId, Lease>> {
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())

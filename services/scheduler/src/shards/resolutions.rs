@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 
 use prost::Message as _;
-use servo_model::AttemptId;
 use servo_model::states::MaterializationState;
+use servo_model::{AttemptId, ShardId, Timestamp};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::StoreError;
@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::command::{Applied, Command, CommandOutcome, RunEvent, Submission};
 use super::flush::PendingFlush;
 use super::lane::Lane;
-use crate::core::{Refusal, Resolvable, Run, Time, Verdict, resolve};
+use crate::core::{Refusal, Resolvable, Run, Verdict, resolve};
 use crate::store::fold::Resolution;
 use crate::store::materializations;
 
@@ -24,7 +24,7 @@ pub(super) fn resolution(
     resolved: &pb::QuarantineResolved,
     run: &Run,
     event_id: Uuid,
-    at: Time,
+    at: Timestamp,
 ) -> Option<Resolution> {
     let state = match resolved.decision() {
         pb::QuarantineDecision::Approve => MaterializationState::Promoted,
@@ -75,10 +75,10 @@ impl Lane {
 
     pub(super) fn fold_resolution(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         event: &RunEvent,
         resolved: &pb::QuarantineResolved,
-        at: Time,
+        at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
         let applied = |outcome: CommandOutcome| Applied {
@@ -94,7 +94,7 @@ impl Lane {
         let run = held
             .runs
             .get(&event.run_id)
-            .filter(|run| run.header.tenant.as_str() == event.tenant);
+            .filter(|run| run.header.tenant == event.tenant);
         let Some(run) = run else {
             return applied(CommandOutcome::RunUnknown);
         };
@@ -118,7 +118,7 @@ impl Lane {
                 run.header.workspace.as_str(),
                 shard,
             ));
-            pending.marks.insert(shard, mark + 1);
+            pending.marks.insert(shard, mark.next());
             pending.resolutions.push(resolution);
         }
         applied(CommandOutcome::Fold(verdict))

@@ -7,33 +7,33 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-use servo_model::{RunId, TenantId};
+use servo_model::{RunId, ShardId, TenantId, Timestamp};
 use servo_store::{LoopTx, StoreError};
 use tokio::sync::mpsc;
 
 use super::command::{Command, Submission, UnplannedRun};
 use super::flush::PendingFlush;
 use super::lane::Lane;
-use crate::core::{InUse, RunLimits, StartDecision, Time, decide_start, take_capacity};
+use crate::core::{InUse, RunLimits, StartDecision, decide_start, take_capacity};
 use crate::store::limits;
 
 /// Runs of one lane without a plan, by tenant and age. Most of them wait for capacity.
 #[derive(Debug, Default)]
 pub(super) struct WaitingRuns {
-    runs: BTreeMap<TenantId, BTreeMap<(Time, RunId), UnplannedRun>>,
+    runs: BTreeMap<TenantId, BTreeMap<(Timestamp, RunId), UnplannedRun>>,
     /// Runs that may start: their plan is requested.
     starting: HashSet<RunId>,
 }
 
 impl WaitingRuns {
-    fn add(&mut self, tenant: TenantId, created_at: Time, run: UnplannedRun) {
+    fn add(&mut self, tenant: TenantId, created_at: Timestamp, run: UnplannedRun) {
         self.runs
             .entry(tenant)
             .or_default()
             .insert((created_at, run.run_id), run);
     }
 
-    pub(super) fn remove(&mut self, tenant: &TenantId, created_at: Time, run_id: RunId) {
+    pub(super) fn remove(&mut self, tenant: &TenantId, created_at: Timestamp, run_id: RunId) {
         self.starting.remove(&run_id);
         if let Some(runs) = self.runs.get_mut(tenant) {
             runs.remove(&(created_at, run_id));
@@ -48,7 +48,7 @@ impl WaitingRuns {
         self.starting.remove(&run_id);
     }
 
-    pub(super) fn remove_shard(&mut self, shard: i16) {
+    pub(super) fn remove_shard(&mut self, shard: ShardId) {
         self.starting.retain(|run| run.shard() != shard);
         for runs in self.runs.values_mut() {
             runs.retain(|(_, run), _| run.shard() != shard);
@@ -77,7 +77,7 @@ pub(super) struct CountedRuns {
     pub(super) in_use: HashMap<TenantId, InUse>,
     /// The database's time of the count, which is after the end of every run that it counted as
     /// ended.
-    pub(super) at: Time,
+    pub(super) at: Timestamp,
 }
 
 impl Lane {
@@ -97,20 +97,18 @@ impl Lane {
             .iter()
             .flat_map(|submission| &submission.commands)
             .filter_map(starting_tenant);
-        let limited = |tenant: &str| -> Option<(TenantId, i64)> {
-            let tenant: TenantId = tenant.parse().ok()?;
-            let limits = self.limits_of(&tenant).filter(|limits| limits.counts())?;
-            Some((tenant, limits.max_daily_runs.map_or(0, i64::from)))
+        let limited = |tenant: &TenantId| {
+            let limits = self.limits_of(tenant).filter(|limits| limits.counts())?;
+            Some((tenant.clone(), limits.max_daily_runs.map_or(0, i64::from)))
         };
         let limited: BTreeMap<TenantId, i64> = starting.filter_map(limited).collect();
         if limited.is_empty() {
             return Ok(None);
         }
         let mut tx = self.loops.begin().await?;
-        let tenants: Vec<&str> = limited.keys().map(TenantId::as_str).collect();
         // A separate statement, because the count must see everything that was committed before the
         // lock was granted.
-        limits::lock(&mut tx, &tenants).await?;
+        limits::lock(&mut tx, limited.keys()).await?;
         let (in_use, at) = limits::count_in_use(&mut tx, &limited).await?;
         Ok(Some(CountedRuns { tx, in_use, at }))
     }
@@ -140,7 +138,12 @@ impl Lane {
     }
 
     /// Requests the plan of a run now, or lets the run wait for capacity.
-    pub(super) fn plan_or_wait(&mut self, tenant: TenantId, created_at: Time, run: UnplannedRun) {
+    pub(super) fn plan_or_wait(
+        &mut self,
+        tenant: TenantId,
+        created_at: Timestamp,
+        run: UnplannedRun,
+    ) {
         let free = self
             .limits_of(&tenant)
             .is_some_and(|limits| limits.max_concurrent_runs.is_none());
@@ -216,7 +219,7 @@ impl Lane {
 }
 
 /// The tenant of a run that may start with this command.
-fn starting_tenant(command: &Command) -> Option<&str> {
+fn starting_tenant(command: &Command) -> Option<&TenantId> {
     match command {
         Command::Run(new) => Some(&new.tenant),
         Command::Plan(plan) if plan.result.is_ok() => Some(&plan.tenant),

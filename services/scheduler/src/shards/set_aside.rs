@@ -1,7 +1,7 @@
 //! Runs that are set aside because one of their events cannot be folded. They keep their state and
 //! an operator sees the reason, while their shard continues.
 
-use servo_model::RunId;
+use servo_model::{RunId, ShardId};
 use servo_store::{Event, StoreError};
 
 use super::catch_up::run_of;
@@ -15,14 +15,14 @@ impl Lane {
     /// Skips the event, and from now on every other event of its run.
     pub(super) async fn set_aside(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         event: &Event,
         fault: &str,
     ) -> Result<(), StoreError> {
         let run_id = run_of(event);
         self.load_missing(
             run_id
-                .map(|run_id| (run_id, event.tenant.as_str()))
+                .map(|run_id| (run_id, event.tenant.tenant()))
                 .into_iter(),
         )
         .await?;
@@ -38,7 +38,7 @@ impl Lane {
         }
         tx.commit().await?;
         tracing::error!(
-            fault, shard, event = %event.event_id, run = run_id.map(|id| id.to_string()),
+            fault, %shard, event = %event.event_id, run = run_id.map(|id| id.to_string()),
             "an event cannot be folded; its run is set aside"
         );
         self.metrics.set_aside.inc();
@@ -49,16 +49,16 @@ impl Lane {
         Ok(())
     }
 
-    fn skip_event(&mut self, shard: i16, event: &Event) {
+    fn skip_event(&mut self, shard: ShardId, event: &Event) {
         if let Some(held) = self.shards.get_mut(&shard) {
             held.watermark = event.position;
-            held.recorded_at = held.recorded_at.max(event.recorded_at.unix_us());
+            held.recorded_at = held.recorded_at.max(event.recorded_at);
         }
     }
 
     /// Evicts the run and withdraws its tasks from the dispatcher. Its attempts count as ended,
     /// because their outcomes will not be folded.
-    fn stop_tracking(&mut self, shard: i16, run_id: RunId) {
+    fn stop_tracking(&mut self, shard: ShardId, run_id: RunId) {
         let Some(held) = self.shards.get_mut(&shard) else {
             return;
         };

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use servo_model::RunId;
+use servo_model::{Position, RunId, ShardId, Stream, Timestamp};
 use servo_store::Lease;
 
 use crate::core::Run;
@@ -11,9 +11,9 @@ use crate::core::Run;
 pub(super) struct Shard {
     pub(super) lease: Lease,
     /// The position up to which events are folded into the rows.
-    pub(super) watermark: i64,
+    pub(super) watermark: Position,
     /// When the last event was recorded; later events are not recorded before it.
-    pub(super) recorded_at: i64,
+    pub(super) recorded_at: Timestamp,
     /// The open runs in memory; a run is evicted when it ends.
     pub(super) runs: HashMap<RunId, Run>,
     /// Runs that are set aside, as far as they were accessed; never in `runs`.
@@ -28,6 +28,6 @@ impl Shard {
 }
 
 /// A run's number, derived from the shard and position of its first event.
-pub(super) fn run_number(shard: i16, position: i64) -> i64 {
-    position * i64::from(servo_model::Stream::Execution.shards()) + i64::from(shard)
+pub(super) fn run_number(shard: ShardId, position: Position) -> i64 {
+    position.get() * i64::from(Stream::Execution.shard_count()) + i64::from(shard.get())
 }

@@ -3,19 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use servo_model::dispatch_id::TaskTimer;
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{AttemptId, RunId, TaskRef, TimerId};
-use servo_proto::v1 as pb;
+use servo_model::{AttemptId, RunId, TaskRef, TimerId, Timestamp};
 use servo_proto::v1::event::Body;
+use servo_proto::{proto_time, v1 as pb};
 use servo_store::StoreError;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::command::{Command, RunEvent, Submission};
 use super::lane::Lane;
-use crate::core::{Run, Time, TimerKind, due_of};
+use crate::core::{Run, TimerKind, due_of};
 use crate::store::heartbeats;
 use crate::wire;
 
@@ -24,12 +25,12 @@ const FIRED_PER_FLUSH_MAX: usize = 1_024;
 /// Heaps below this size are not pruned.
 const PRUNED_ENTRIES_MIN: usize = 4_096;
 /// The delay of the next check when heartbeats could not be read.
-const RECHECK_US: Time = 1_000_000;
+const RECHECK: Duration = Duration::from_secs(1);
 
 /// An entry may be out of date when it becomes due: it only says when to check a run or task.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    due: BinaryHeap<Reverse<(Time, RunId, Option<TaskRef>)>>,
+    due: BinaryHeap<Reverse<(Timestamp, RunId, Option<TaskRef>)>>,
     /// How many entries remained after the last pruning.
     kept: usize,
 }
@@ -47,15 +48,15 @@ impl Timers {
         self.kept = self.due.len();
     }
 
-    pub(super) fn arm(&mut self, at: Time, run: RunId, task_ref: Option<TaskRef>) {
+    pub(super) fn arm(&mut self, at: Timestamp, run: RunId, task_ref: Option<TaskRef>) {
         self.due.push(Reverse((at, run, task_ref)));
     }
 
-    pub(super) fn next(&self) -> Option<Time> {
+    pub(super) fn next(&self) -> Option<Timestamp> {
         self.due.peek().map(|Reverse((at, ..))| *at)
     }
 
-    fn pop(&mut self, now: Time) -> Option<(RunId, Option<TaskRef>)> {
+    fn pop(&mut self, now: Timestamp) -> Option<(RunId, Option<TaskRef>)> {
         let Reverse((at, ..)) = self.due.peek()?;
         if *at > now {
             return None;
@@ -72,22 +73,22 @@ struct DueTimer {
     task_ref: Option<TaskRef>,
     attempt: Option<AttemptId>,
     kind: TimerKind,
-    at: Time,
+    at: Timestamp,
     evidence: Evidence,
 }
 
 /// The evidence on which an attempt is declared lost.
 #[derive(Debug, Clone, Copy, Default)]
 struct Evidence {
-    last_beat: Option<Time>,
+    last_beat: Option<Timestamp>,
     /// Since when all callback instances accept heartbeats.
-    healthy_since: Option<Time>,
+    healthy_since: Option<Timestamp>,
 }
 
 impl Evidence {
     /// The time from which the attempt's silence counts: its last heartbeat, or the end of the last
     /// outage in which its heartbeats could not be stored.
-    fn silent_since(self) -> Option<Time> {
+    fn silent_since(self) -> Option<Timestamp> {
         self.last_beat.max(self.healthy_since)
     }
 }
@@ -151,7 +152,11 @@ impl Lane {
 
     /// Checks the heartbeat timers against the stored heartbeats and the health of the callback
     /// service. Without that evidence no attempt is declared lost; its timer is armed again.
-    async fn confirm_silence(&mut self, due_timers: Vec<DueTimer>, now: Time) -> Vec<DueTimer> {
+    async fn confirm_silence(
+        &mut self,
+        due_timers: Vec<DueTimer>,
+        now: Timestamp,
+    ) -> Vec<DueTimer> {
         let (silent, mut others): (Vec<_>, Vec<_>) = due_timers
             .into_iter()
             .partition(|timer| timer.kind == TimerKind::Heartbeat);
@@ -172,7 +177,9 @@ impl Lane {
                     };
                     others.extend(self.check_due(timer.run, timer.task_ref, evidence, now));
                 }
-                Ok(None) | Err(_) => self.timers.arm(now + RECHECK_US, timer.run, timer.task_ref),
+                Ok(None) | Err(_) => self
+                    .timers
+                    .arm(now.plus(RECHECK), timer.run, timer.task_ref),
             }
         }
         others
@@ -183,7 +190,7 @@ impl Lane {
     async fn heartbeat_evidence(
         &self,
         silent: &[DueTimer],
-    ) -> Result<Option<(Time, HashMap<AttemptId, Time>)>, StoreError> {
+    ) -> Result<Option<(Timestamp, HashMap<AttemptId, Timestamp>)>, StoreError> {
         let Some(since) = heartbeats::callbacks_healthy_since(&self.loops).await? else {
             return Ok(None);
         };
@@ -198,7 +205,7 @@ impl Lane {
         run_id: RunId,
         task_ref: Option<TaskRef>,
         evidence: Evidence,
-        now: Time,
+        now: Timestamp,
     ) -> Option<DueTimer> {
         let run = self.shards.get(&run_id.shard())?.runs.get(&run_id)?;
         let (attempt, due) = match task_ref {
@@ -243,12 +250,12 @@ impl Lane {
             attempt_id: timer.attempt.map_or_else(String::new, |id| id.to_string()),
             timer_id: timer_id.to_string(),
             kind: kind_to_proto(timer.kind).into(),
-            due_time: Some(wire::timestamp(timer.at)),
-            last_heartbeat_time: timer.evidence.last_beat.map(wire::timestamp),
-            callbacks_healthy_since: timer.evidence.healthy_since.map(wire::timestamp),
+            due_time: Some(proto_time(timer.at)),
+            last_heartbeat_time: timer.evidence.last_beat.map(proto_time),
+            callbacks_healthy_since: timer.evidence.healthy_since.map(proto_time),
         });
         let event = RunEvent {
-            tenant: run.header.tenant.to_string(),
+            tenant: run.header.tenant.clone(),
             run_id: timer.run,
             event_id: Uuid::from_u128(ulid::Ulid::generate().into()),
             idempotency_key: IdempotencyKey::timer_fired(&timer_id).to_string(),
@@ -265,7 +272,7 @@ impl Lane {
 }
 
 fn timer_id(run: &Run, timer: &DueTimer) -> Option<TimerId> {
-    let epoch = timer.at / 1_000_000;
+    let epoch = timer.at.unix_seconds();
     let Some(task_ref) = timer.task_ref else {
         return Some(TimerId::run(&timer.run, epoch));
     };
@@ -303,18 +310,22 @@ fn kind_to_proto(kind: TimerKind) -> pb::TimerKind {
 mod tests {
     use super::*;
 
+    fn at(us: i64) -> Timestamp {
+        Timestamp::from_unix_us(us)
+    }
+
     #[test]
     fn f10_a_due_timer_is_found_among_many_that_are_not_due() {
         let mut timers = Timers::default();
         let run = |n: u32| RunId::from_bytes(u128::from(n).to_be_bytes());
-        (0..20_000).for_each(|n| timers.arm(1_000 + Time::from(n), run(n), None));
-        timers.arm(7, run(20_000), Some(TaskRef::planned(3)));
-        assert_eq!(timers.next(), Some(7));
+        (0..20_000).for_each(|n| timers.arm(at(1_000 + i64::from(n)), run(n), None));
+        timers.arm(at(7), run(20_000), Some(TaskRef::planned(3)));
+        assert_eq!(timers.next(), Some(at(7)));
         assert_eq!(
-            timers.pop(500),
+            timers.pop(at(500)),
             Some((run(20_000), Some(TaskRef::planned(3))))
         );
-        assert_eq!(timers.pop(500), None, "no timer fires early");
+        assert_eq!(timers.pop(at(500)), None, "no timer fires early");
     }
 
     #[test]
@@ -322,7 +333,7 @@ mod tests {
         let mut timers = Timers::default();
         let run = |n: u32| RunId::from_bytes(u128::from(n).to_be_bytes());
         for n in 0..50_000 {
-            timers.arm(1_000 + Time::from(n), run(n), None);
+            timers.arm(at(1_000 + i64::from(n)), run(n), None);
             if timers.needs_pruning() {
                 timers.retain(|id, _| id == run(7) || id == run(n));
             }
@@ -332,6 +343,6 @@ mod tests {
             "{}",
             timers.due.len()
         );
-        assert_eq!(timers.next(), Some(1_007));
+        assert_eq!(timers.next(), Some(at(1_007)));
     }
 }

@@ -1,8 +1,8 @@
 //! Check results.
 
-use servo_model::RunId;
+use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 /// A check result as lists show it.
@@ -22,7 +22,7 @@ pub(crate) struct ListedCheck {
 }
 
 /// The last row of a page: when it was recorded, its attempt, its index.
-pub(crate) type CheckCursor = (i64, Uuid, i16);
+pub(crate) type CheckCursor = (Timestamp, Uuid, i16);
 
 /// The index by which a list of check results is read.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) enum CheckIndex<'a> {
 /// Lists the results before the cursor.
 pub(crate) async fn list(
     tx: &mut TenantTx,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     index: CheckIndex<'_>,
     (at, attempt, place): CheckCursor,
     limit: usize,
@@ -50,7 +50,7 @@ pub(crate) async fn list(
     let select = query(statement)
         .bind(tenant)
         .bind(workspace)
-        .bind(Timestamp::from_unix_us(at))
+        .bind(at)
         .bind(attempt)
         .bind(place)
         .bind(limit as i64);
@@ -67,7 +67,7 @@ pub(crate) async fn list(
 pub(crate) struct CheckRow {
     pub attempt_id: Uuid,
     pub place: i16,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub asset_key: String,
     pub partition_key: String,

@@ -1,9 +1,10 @@
 //! Requests under the run key of another request.
 
-use servo_model::RunId;
+use servo_mesh::filter::TimeRange;
 use servo_model::request::RequestFingerprint;
+use servo_model::{RunId, TenantId, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 /// A conflict as lists show it.
@@ -18,38 +19,37 @@ pub(crate) struct ListedConflict {
 
 /// Which conflicts a list contains; `None` matches any.
 #[derive(Debug)]
-pub(crate) struct ConflictFilter {
+pub(crate) struct ConflictFilter<'a> {
     pub run_id: Option<RunId>,
-    pub run_key: Option<String>,
-    /// From when, and before when.
-    pub recorded: (Timestamp, Timestamp),
+    pub run_key: Option<&'a str>,
+    pub recorded: TimeRange,
 }
 
 /// Lists the conflicts before the cursor: when the last one was recorded, and its event.
 pub(crate) async fn list(
     tx: &mut TenantTx,
-    (tenant, workspace): (&str, &str),
-    filter: ConflictFilter,
-    (at, event_id): (i64, Uuid),
+    (tenant, workspace): (&TenantId, &str),
+    filter: ConflictFilter<'_>,
+    (at, event_id): (Timestamp, Uuid),
     limit: usize,
 ) -> Result<Vec<ListedConflict>, StoreError> {
     let select = query(include_str!("list_conflicts.sql"))
         .bind(tenant)
         .bind(workspace)
-        .bind(Timestamp::from_unix_us(at))
+        .bind(at)
         .bind(event_id)
         .bind(limit as i64)
         .bind(filter.run_id.map(|id| Uuid::from_bytes(*id.as_bytes())))
         .bind(filter.run_key)
-        .bind(filter.recorded.0)
-        .bind(filter.recorded.1);
+        .bind(filter.recorded.from)
+        .bind(filter.recorded.until);
     tx.all(select).await
 }
 
 /// Whether this request is already recorded as a conflict of the run.
 pub(crate) async fn is_recorded(
     loops: &LoopStore,
-    tenant: &str,
+    tenant: &TenantId,
     run_id: RunId,
     fingerprint: &RequestFingerprint,
 ) -> Result<bool, StoreError> {
@@ -64,7 +64,7 @@ pub(crate) async fn is_recorded(
 /// A row of `scheduler.run_key_conflicts`.
 #[derive(Debug, FromRow)]
 pub(crate) struct ConflictRow {
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub event_id: Uuid,
     pub run_id: Uuid,

@@ -1,7 +1,8 @@
 //! Events of the ledger.
 
-use servo_model::{EventType, Stream};
-use servo_store::{Event, LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_mesh::filter::TimeRange;
+use servo_model::{EventType, Position, ShardId, Stream, Timestamp};
+use servo_store::{Event, LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 use super::Statement;
@@ -13,18 +14,20 @@ pub(crate) struct EventFilter {
     pub kind: Option<EventType>,
     pub correlation: Option<Uuid>,
     pub source: Option<String>,
-    /// Microseconds, both included.
-    pub after: Option<i64>,
-    pub before: Option<i64>,
+    pub recorded: TimeRange,
 }
 
 /// The position of the last event of a shard.
-pub(crate) async fn head(tx: &mut TenantTx, stream: Stream, shard: i16) -> Result<i64, StoreError> {
+pub(crate) async fn head(
+    tx: &mut TenantTx,
+    stream: Stream,
+    shard: ShardId,
+) -> Result<Position, StoreError> {
     let select = query(include_str!("shard_head.sql"))
         .bind(stream.code())
         .bind(shard);
-    let head: Option<(i64,)> = tx.optional(select).await?;
-    Ok(head.map_or(0, |(head,)| head))
+    let head: Option<(Position,)> = tx.optional(select).await?;
+    Ok(head.map_or(Position::START, |(head,)| head))
 }
 
 /// Lists a workspace's events of a shard after one position and up to another.
@@ -32,8 +35,8 @@ pub(crate) async fn list(
     tx: &mut TenantTx,
     workspace: &str,
     filter: &EventFilter,
-    shard: i16,
-    (after, until): (i64, i64),
+    shard: ShardId,
+    (after, until): (Position, Position),
     limit: usize,
 ) -> Result<Vec<Event>, StoreError> {
     let select = query(include_str!("list_events.sql"))
@@ -45,8 +48,8 @@ pub(crate) async fn list(
         .bind(filter.kind.map(EventType::code))
         .bind(filter.correlation)
         .bind(filter.source.as_deref())
-        .bind(filter.after.map(Timestamp::from_unix_us))
-        .bind(filter.before.map(Timestamp::from_unix_us))
+        .bind(filter.recorded.from)
+        .bind(filter.recorded.until)
         .bind(limit as i64);
     tx.all(select).await
 }
@@ -55,9 +58,9 @@ pub(crate) async fn list(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunEvents {
     pub run_id: Uuid,
-    pub shard: i16,
+    pub shard: ShardId,
     /// First and last position, both included.
-    pub positions: (i64, i64),
+    pub positions: (Position, Position),
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
 }

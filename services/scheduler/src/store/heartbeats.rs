@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use servo_model::AttemptId;
-use servo_store::{LoopStore, StoreError, Timestamp, query};
+use servo_model::{AttemptId, Timestamp};
+use servo_store::{LoopStore, StoreError, query};
 use uuid::Uuid;
-
-use crate::core::Time;
 
 /// A heartbeat with the progress it reported, in millionths.
 pub(crate) type BeatWithProgress = (Timestamp, Option<i32>, Option<String>);
@@ -35,24 +33,23 @@ pub(crate) async fn last_and_now(
 pub(crate) async fn list_last(
     loops: &LoopStore,
     attempts: impl Iterator<Item = AttemptId>,
-) -> Result<HashMap<AttemptId, Time>, StoreError> {
+) -> Result<HashMap<AttemptId, Timestamp>, StoreError> {
     let ids: Vec<Uuid> = attempts
         .map(|id| Uuid::from_bytes(*id.as_bytes()))
         .collect();
     let rows: Vec<(Uuid, Timestamp)> = loops
         .all(query(include_str!("last_beats.sql")).bind(&ids))
         .await?;
-    let beat = |(id, at): (Uuid, Timestamp)| (AttemptId::from_bytes(id.into_bytes()), at.unix_us());
+    let beat = |(id, at): (Uuid, Timestamp)| (AttemptId::from_bytes(id.into_bytes()), at);
     Ok(rows.into_iter().map(beat).collect())
 }
 
 /// Since when all callback instances accept heartbeats; `None` while one of them does not.
-pub(crate) async fn callbacks_healthy_since(loops: &LoopStore) -> Result<Option<Time>, StoreError> {
+pub(crate) async fn callbacks_healthy_since(
+    loops: &LoopStore,
+) -> Result<Option<Timestamp>, StoreError> {
     let rows: Vec<(Option<Timestamp>,)> = loops
         .all(query(include_str!("callbacks_healthy_since.sql")))
         .await?;
-    Ok(rows
-        .into_iter()
-        .find_map(|(since,)| since)
-        .map(Timestamp::unix_us))
+    Ok(rows.into_iter().find_map(|(since,)| since))
 }

@@ -2,18 +2,22 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use servo_model::{RunId, TenantId};
-use servo_store::{LoopStore, LoopTx, StoreError, TenantTx, Timestamp, query};
+use servo_model::{RunId, TenantId, Timestamp};
+use servo_store::{LoopStore, LoopTx, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 use super::shards::all_shards;
-use crate::core::{InUse, Time};
+use crate::core::InUse;
 
 /// The channel that wakes instances with queued runs when a run with a limit ends.
 pub(crate) const CAPACITY_CHANNEL: &str = "servo_scheduler_room";
 
 /// Locks the run limits of these tenants until the transaction ends.
-pub(crate) async fn lock(tx: &mut LoopTx, tenants: &[&str]) -> Result<(), StoreError> {
+pub(crate) async fn lock<'a>(
+    tx: &mut LoopTx,
+    tenants: impl Iterator<Item = &'a TenantId>,
+) -> Result<(), StoreError> {
+    let tenants: Vec<&str> = tenants.map(TenantId::as_str).collect();
     tx.execute(query(include_str!("lock_run_limits.sql")).bind(tenants))
         .await?;
     Ok(())
@@ -24,23 +28,27 @@ pub(crate) async fn lock(tx: &mut LoopTx, tenants: &[&str]) -> Result<(), StoreE
 pub(crate) async fn count_in_use(
     tx: &mut LoopTx,
     daily_limits: &BTreeMap<TenantId, i64>,
-) -> Result<(HashMap<TenantId, InUse>, Time), StoreError> {
+) -> Result<(HashMap<TenantId, InUse>, Timestamp), StoreError> {
     let tenants: Vec<&str> = daily_limits.keys().map(TenantId::as_str).collect();
     let count = query(include_str!("count_runs_in_use.sql"))
-        .bind(&tenants)
+        .bind(tenants)
         .bind(daily_limits.values().copied().collect::<Vec<_>>())
         .bind(all_shards());
-    let rows: Vec<(String, i64, i64, i64, Timestamp)> = tx.all(count).await?;
-    let at = rows.iter().map(|row| row.4.unix_us()).max().unwrap_or(0);
+    let rows: Vec<(TenantId, i64, i64, i64, Timestamp)> = tx.all(count).await?;
+    let at = rows
+        .iter()
+        .map(|row| row.4)
+        .max()
+        .unwrap_or(Timestamp::UNIX_EPOCH);
     let in_use = rows
         .into_iter()
-        .filter_map(|(tenant, concurrent, queued, today, _)| {
+        .map(|(tenant, concurrent, queued, today, _)| {
             let in_use = InUse {
                 concurrent: saturate(concurrent),
                 queued: saturate(queued),
                 today: saturate(today),
             };
-            Some((tenant.parse().ok()?, in_use))
+            (tenant, in_use)
         });
     Ok((in_use.collect(), at))
 }
@@ -78,7 +86,7 @@ pub(crate) async fn count_tenant_runs(
     today_max: i64,
 ) -> Result<TenantRuns, StoreError> {
     let count = query(include_str!("count_tenant_runs.sql"))
-        .bind(tenant.as_str())
+        .bind(tenant)
         .bind(all_shards())
         .bind(today_max);
     let (concurrent, queued, today, backfills): (i64, i64, i64, i64) = tx.one(count).await?;
@@ -108,7 +116,7 @@ pub(crate) async fn runs_ahead(
     holders_max: i64,
 ) -> Result<RunsAhead, StoreError> {
     let count = query(include_str!("runs_ahead.sql"))
-        .bind(tenant.as_str())
+        .bind(tenant)
         .bind(all_shards())
         .bind(run_number)
         .bind(holders_max);

@@ -7,6 +7,6 @@ WHERE stream = $1 AND shard = $2 AND position > $3 AND position <= $4 AND worksp
     AND ($6::smallint IS NULL OR type = $6)
     AND ($7::uuid IS NULL OR correlation_id = $7)
     AND ($8::text IS NULL OR source = $8)
-    AND recorded_at >= coalesce($9, '-infinity') AND recorded_at <= coalesce($10, 'infinity')
+    AND recorded_at >= $9 AND recorded_at < $10
 ORDER BY position
 LIMIT $11

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use servo_model::states::MaterializationState;
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, RunId, TenantId, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 use crate::core::Resolvable;
@@ -32,7 +32,7 @@ pub(crate) struct ListedMaterialization {
 }
 
 /// The last row of a page: when it was recorded, its attempt, its asset.
-pub(crate) type MaterializationCursor = (i64, Uuid, String);
+pub(crate) type MaterializationCursor = (Timestamp, Uuid, String);
 
 /// The index by which a list of materializations is read.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) enum MaterializationIndex<'a> {
 /// Lists the materializations before the cursor.
 pub(crate) async fn list(
     tx: &mut TenantTx,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     index: MaterializationIndex<'_>,
     (at, attempt, asset): &MaterializationCursor,
     limit: usize,
@@ -60,7 +60,7 @@ pub(crate) async fn list(
     let select = query(statement)
         .bind(tenant)
         .bind(workspace)
-        .bind(Timestamp::from_unix_us(*at))
+        .bind(*at)
         .bind(*attempt)
         .bind(asset)
         .bind(limit as i64);
@@ -74,7 +74,7 @@ pub(crate) async fn list(
 
 pub(crate) async fn find(
     tx: &mut TenantTx,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     attempt: AttemptId,
 ) -> Result<Option<ListedMaterialization>, StoreError> {
     let select = query(include_str!("find_materialization.sql"))
@@ -110,7 +110,7 @@ pub(crate) struct MaterializationRow {
     pub attempt_id: Uuid,
     pub asset_key: String,
     pub partition_key: String,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub run_number: i64,
     pub ordinal: i32,

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use servo_model::{TenantId, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 /// An asset key and a partition key.
@@ -30,7 +31,7 @@ pub(crate) struct ListedPartition {
 
 pub(crate) async fn list(
     tx: &mut TenantTx,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     assets: Vec<&str>,
     partitions: Vec<&str>,
 ) -> Result<Vec<ListedPartition>, StoreError> {
@@ -59,7 +60,7 @@ pub(crate) struct PartitionRow {
 
 pub(crate) async fn list_rows(
     loops: &LoopStore,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     keys: &[&AssetPartition],
 ) -> Result<Vec<PartitionRow>, StoreError> {
     let assets: Vec<&str> = keys.iter().map(|(asset, _)| asset.as_str()).collect();
@@ -76,7 +77,7 @@ pub(crate) async fn list_rows(
 #[derive(Debug)]
 pub(crate) struct WrittenPartition {
     pub event_id: Uuid,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub asset_key: String,
     pub partition_key: String,
@@ -92,7 +93,7 @@ pub(crate) async fn list_events_without_version(
     let events: Vec<Uuid> = written.iter().map(|output| output.event_id).collect();
     let select = query(include_str!("events_without_version.sql"))
         .bind(events)
-        .bind(column(|output| &output.tenant))
+        .bind(column(|output| output.tenant.as_str()))
         .bind(column(|output| &output.workspace))
         .bind(column(|output| &output.asset_key))
         .bind(column(|output| &output.partition_key));

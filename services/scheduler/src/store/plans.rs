@@ -1,12 +1,13 @@
 //! Plans that the planner stored.
 
+use servo_model::TenantId;
 use servo_store::{LoopStore, StoreError, query};
 
 /// Which plan, and whose.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PlanLocation {
     pub plan_id: [u8; 32],
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
 }
 

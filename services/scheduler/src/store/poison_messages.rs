@@ -1,16 +1,18 @@
 //! Bus messages that their consumer could not process.
 
+use servo_mesh::filter::TimeRange;
+use servo_model::{Position, ShardId, TenantId, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{LoopStore, StoreError, Timestamp, query};
+use servo_store::{LoopStore, StoreError, query};
 
 #[derive(Debug, FromRow)]
 pub(crate) struct PoisonMessage {
     pub subscription: String,
     pub topic: i16,
-    pub shard: i16,
-    pub position: i64,
+    pub shard: ShardId,
+    pub position: Position,
     pub place: i32,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub error: String,
     pub tries: i32,
     pub failed_at: Timestamp,
@@ -29,29 +31,28 @@ impl PoisonMessage {
 
 /// Which messages a list contains; `None` matches any.
 #[derive(Debug)]
-pub(crate) struct PoisonFilter {
-    pub subscription: Option<String>,
+pub(crate) struct PoisonFilter<'a> {
+    pub subscription: Option<&'a str>,
     pub topic: Option<i16>,
-    pub tenant: Option<String>,
-    /// From when, and before when.
-    pub failed: (Timestamp, Timestamp),
+    pub tenant: Option<&'a str>,
+    pub failed: TimeRange,
 }
 
 /// Lists the messages after the cursor: when the last one failed, and its id.
 pub(crate) async fn list(
     loops: &LoopStore,
-    filter: PoisonFilter,
-    (at, after): (i64, &str),
+    filter: PoisonFilter<'_>,
+    (at, after): (Timestamp, &str),
     limit: usize,
 ) -> Result<Vec<PoisonMessage>, StoreError> {
     let select = query(include_str!("list_poison_messages.sql"))
-        .bind(Timestamp::from_unix_us(at))
+        .bind(at)
         .bind(after)
         .bind(filter.subscription)
         .bind(filter.topic)
         .bind(filter.tenant)
         .bind(limit as i64)
-        .bind(filter.failed.0)
-        .bind(filter.failed.1);
+        .bind(filter.failed.from)
+        .bind(filter.failed.until);
     loops.all(select).await
 }

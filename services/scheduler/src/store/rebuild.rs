@@ -3,7 +3,7 @@
 //! Each statement runs in a transaction with a long statement timeout, because it may touch a whole
 //! table and no caller waits for it.
 
-use servo_model::Stream;
+use servo_model::{Position, ShardId, Stream};
 use servo_store::sqlx::AssertSqlSafe;
 use servo_store::{FromAnyRow, Lease, LoopStore, LoopTx, StoreError, query};
 
@@ -30,26 +30,28 @@ async fn run_long<T: FromAnyRow>(
 }
 
 /// Sets a shard's watermark back and returns the position before its first event.
-pub(crate) async fn rewind(loops: &LoopStore, lease: &Lease) -> Result<i64, StoreError> {
+pub(crate) async fn rewind(loops: &LoopStore, lease: &Lease) -> Result<Position, StoreError> {
     let rewind = query(include_str!("rewind.sql"))
         .bind(Stream::Execution.code())
         .bind(lease.shard())
         .bind(lease.epoch())
         .bind(lease.holder());
-    let rewound: Vec<(i64,)> = run_long(loops, rewind).await?;
-    Ok(rewound.first().map_or(0, |(position,)| *position))
+    let rewound: Vec<(Position,)> = run_long(loops, rewind).await?;
+    Ok(rewound
+        .first()
+        .map_or(Position::START, |(position,)| *position))
 }
 
 /// Deletes the materializations of each shard's runs from its first run number on.
 pub(crate) async fn delete_materializations(
     loops: &LoopStore,
-    shards: Vec<i16>,
+    shards: Vec<ShardId>,
     first_numbers: &[i64],
 ) -> Result<(), StoreError> {
     let delete = query(include_str!("delete_materializations.sql"))
         .bind(shards)
         .bind(first_numbers)
-        .bind(i64::from(Stream::Execution.shards()));
+        .bind(i64::from(Stream::Execution.shard_count()));
     run_long::<()>(loops, delete).await.map(drop)
 }
 
@@ -62,7 +64,7 @@ pub(crate) async fn delete_partitions(loops: &LoopStore) -> Result<(), StoreErro
 /// Deletes up to `limit` runs of a shard from a run number on, and returns the last number of them.
 pub(crate) async fn delete_runs(
     loops: &LoopStore,
-    shard: i16,
+    shard: ShardId,
     first_number: i64,
     limit: i64,
 ) -> Result<Option<i64>, StoreError> {

@@ -1,6 +1,6 @@
 //! Runs by their id or by the request that created them.
 
-use servo_model::RunId;
+use servo_model::{RunId, TenantId};
 use servo_store::sqlx::FromRow;
 use servo_store::{LoopStore, StoreError, query};
 use uuid::Uuid;
@@ -8,7 +8,7 @@ use uuid::Uuid;
 /// A run by its id, and by the request id of the call that may have created another run.
 #[derive(Debug)]
 pub(crate) struct RunQuery {
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub run_id: RunId,
     pub request_id: Option<String>,

@@ -1,9 +1,9 @@
 //! Runs.
 
-use servo_model::RunId;
 use servo_model::states::{RunState, TransitionReason};
+use servo_model::{RunId, ShardId, TenantId, TenantScope, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{FencedTx, LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_store::{FencedTx, LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 use super::shards::all_shards;
@@ -24,7 +24,7 @@ pub(crate) const fn stopped_by_code(by: StoppedBy) -> i16 {
 #[derive(Debug, FromRow)]
 pub(crate) struct StoredRun {
     pub run_number: i64,
-    pub tenant: String,
+    pub tenant: TenantId,
     pub workspace: String,
     pub run_id: Uuid,
     pub state: i16,
@@ -68,18 +68,24 @@ impl StoredRun {
 }
 
 /// Lists the open runs of a shard, which its new holder continues.
-pub(crate) async fn list_open(loops: &LoopStore, shard: i16) -> Result<Vec<StoredRun>, StoreError> {
+pub(crate) async fn list_open(
+    loops: &LoopStore,
+    shard: ShardId,
+) -> Result<Vec<StoredRun>, StoreError> {
     loops
         .all(query(include_str!("open_runs_of_shard.sql")).bind(shard))
         .await
 }
 
-/// Finds runs by tenant and id; an empty tenant matches any.
+/// Finds runs by tenant and id; `None` matches any tenant.
 pub(crate) async fn find_many(
     loops: &LoopStore,
-    runs: &[(&str, Uuid)],
+    runs: &[(Option<&TenantId>, Uuid)],
 ) -> Result<Vec<StoredRun>, StoreError> {
-    let tenants: Vec<&str> = runs.iter().map(|(tenant, _)| *tenant).collect();
+    let tenants: Vec<&str> = runs
+        .iter()
+        .map(|(tenant, _)| tenant.map_or("", TenantId::as_str))
+        .collect();
     let ids: Vec<Uuid> = runs.iter().map(|(_, run_id)| *run_id).collect();
     let select = query(include_str!("find_runs_by_id.sql"))
         .bind(tenants)
@@ -100,7 +106,7 @@ pub(crate) async fn find_by_number(
 /// Lists the numbers of the newest runs of each shard.
 pub(crate) async fn sample(
     loops: &LoopStore,
-    shards: &[i16],
+    shards: &[ShardId],
     per_shard: u32,
 ) -> Result<Vec<i64>, StoreError> {
     let select = query(include_str!("sample_runs.sql"))
@@ -111,14 +117,14 @@ pub(crate) async fn sample(
 }
 
 /// A run by its tenant, workspace and id.
-pub(crate) type RunAddress<'a> = (&'a str, &'a str, RunId);
+pub(crate) type RunAddress<'a> = (&'a TenantId, &'a str, RunId);
 
 /// Returns the versions of those runs that exist, each with the number of its address, from 1.
 pub(crate) async fn list_versions(
     loops: &LoopStore,
     runs: &[RunAddress<'_>],
 ) -> Result<Vec<(i64, i64)>, StoreError> {
-    let tenants: Vec<&str> = runs.iter().map(|(tenant, _, _)| *tenant).collect();
+    let tenants: Vec<&str> = runs.iter().map(|(tenant, _, _)| tenant.as_str()).collect();
     let workspaces: Vec<&str> = runs.iter().map(|(_, workspace, _)| *workspace).collect();
     let ids: Vec<Uuid> = runs
         .iter()
@@ -134,7 +140,7 @@ pub(crate) async fn list_versions(
 /// Records why a run is set aside.
 pub(crate) async fn set_aside(
     tx: &mut FencedTx,
-    tenant: &str,
+    tenant: &TenantScope,
     run_id: RunId,
     reason: String,
 ) -> Result<(), StoreError> {
@@ -187,7 +193,7 @@ pub(crate) enum RunOrder {
 }
 
 /// The last run of a page: when it was accepted, and its number.
-pub(crate) type RunCursor = (i64, i64);
+pub(crate) type RunCursor = (Timestamp, i64);
 
 #[derive(Debug, FromRow)]
 pub(crate) struct ListedRun {
@@ -203,7 +209,7 @@ const FIRST_END: i16 = RunState::Succeeded.code();
 /// Lists runs after the cursor, and examines up to `limit` of them for those in these states.
 pub(crate) async fn list(
     tx: &mut TenantTx,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     order: RunOrder,
     (created_at, number): RunCursor,
     states: Option<Vec<i16>>,
@@ -221,7 +227,7 @@ pub(crate) async fn list(
     let select = query(statement)
         .bind(tenant)
         .bind(workspace)
-        .bind(Timestamp::from_unix_us(created_at))
+        .bind(created_at)
         .bind(number)
         .bind(states)
         .bind(limit as i64);

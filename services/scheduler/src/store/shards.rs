@@ -1,22 +1,22 @@
 //! The execution shards of the ledger.
 
-use servo_model::Stream;
+use servo_model::{AdmissionShard, Epoch, Position, ShardId, Stream, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{Lease, LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_store::{Lease, LoopStore, StoreError, TenantTx, query};
 
-/// The numbers of all execution shards.
-pub(crate) fn all_shards() -> Vec<i16> {
-    (0..Stream::Execution.shards()).collect()
+/// All execution shards.
+pub(crate) fn all_shards() -> Vec<ShardId> {
+    Stream::Execution.shards().collect()
 }
 
 /// How far a shard is folded, and its holder.
 #[derive(Debug, FromRow)]
 pub(crate) struct ShardRow {
-    pub shard: i16,
-    pub head: i64,
-    pub watermark: i64,
+    pub shard: ShardId,
+    pub head: Position,
+    pub watermark: Position,
     pub holder: Option<String>,
-    pub epoch: i64,
+    pub epoch: Epoch,
 }
 
 pub(crate) async fn list(loops: &LoopStore) -> Result<Vec<ShardRow>, StoreError> {
@@ -26,8 +26,8 @@ pub(crate) async fn list(loops: &LoopStore) -> Result<Vec<ShardRow>, StoreError>
 /// A shard whose lease is held, and the database's time.
 #[derive(Debug, FromRow)]
 pub(crate) struct HeldShard {
-    pub watermark: i64,
-    pub epoch: i64,
+    pub watermark: Position,
+    pub epoch: Epoch,
     /// When its last event was recorded.
     pub recorded_at: Timestamp,
     pub now: Timestamp,
@@ -46,31 +46,38 @@ pub(crate) async fn find_held(
 }
 
 /// Lists the shards of a holder that another service appended to.
-pub(crate) async fn list_behind(loops: &LoopStore, holder: &str) -> Result<Vec<i16>, StoreError> {
-    let rows: Vec<(i16,)> = loops
+pub(crate) async fn list_behind(
+    loops: &LoopStore,
+    holder: &str,
+) -> Result<Vec<ShardId>, StoreError> {
+    let rows: Vec<(ShardId,)> = loops
         .all(query(include_str!("shards_behind.sql")).bind(holder))
         .await?;
     Ok(rows.into_iter().map(|(shard,)| shard).collect())
 }
 
 /// The newest lease epoch of each admission shard.
-pub(crate) async fn admission_epochs(loops: &LoopStore) -> Result<Vec<(i16, i64)>, StoreError> {
+pub(crate) async fn admission_epochs(
+    loops: &LoopStore,
+) -> Result<Vec<(AdmissionShard, Epoch)>, StoreError> {
     let select = query(include_str!("admission_epochs.sql")).bind(Stream::Dispatch.code());
     loops.all(select).await
 }
 
-pub(crate) async fn watermark(loops: &LoopStore, shard: i16) -> Result<i64, StoreError> {
-    let rows: Vec<(i64,)> = loops
+pub(crate) async fn watermark(loops: &LoopStore, shard: ShardId) -> Result<Position, StoreError> {
+    let rows: Vec<(Position,)> = loops
         .all(query(include_str!("watermark.sql")).bind(shard))
         .await?;
-    Ok(rows.first().map_or(0, |(watermark,)| *watermark))
+    Ok(rows
+        .first()
+        .map_or(Position::START, |(watermark,)| *watermark))
 }
 
 /// How far a shard is folded, and when Postgres was started.
 pub(crate) async fn watermark_and_start(
     tx: &mut TenantTx,
-    shard: i16,
-) -> Result<(i64, Timestamp), StoreError> {
+    shard: ShardId,
+) -> Result<(Position, Timestamp), StoreError> {
     tx.one(query(include_str!("watermark_and_start.sql")).bind(shard))
         .await
 }

@@ -1,9 +1,9 @@
 //! Tasks.
 
 use servo_model::states::{TaskState, TransitionReason};
-use servo_model::{AttemptId, TaskRef};
+use servo_model::{AttemptId, TaskRef, TenantId, Timestamp};
 use servo_store::sqlx::FromRow;
-use servo_store::{LoopStore, StoreError, TenantTx, Timestamp, query};
+use servo_store::{LoopStore, StoreError, TenantTx, query};
 use uuid::Uuid;
 
 use crate::core::TaskRow;
@@ -54,12 +54,12 @@ impl StoredTask {
             pushed: self.pushed,
             session: self.session.map(i64::cast_unsigned),
             worker: self.worker_id.map(Uuid::into_bytes),
-            changed_at: self.changed_at.unix_us(),
-            ready_at: self.ready_at.map(Timestamp::unix_us),
-            claimed_at: self.claimed_at.map(Timestamp::unix_us),
-            started_at: self.started_at.map(Timestamp::unix_us),
-            ended_at: self.ended_at.map(Timestamp::unix_us),
-            due_at: self.due_at.map(Timestamp::unix_us),
+            changed_at: self.changed_at,
+            ready_at: self.ready_at,
+            claimed_at: self.claimed_at,
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            due_at: self.due_at,
         })
     }
 }
@@ -166,7 +166,7 @@ pub(crate) async fn count_by_run_and_state(
 /// Lists the plan id and ordinal of the tasks of a workspace that have an attempt in flight.
 pub(crate) async fn list_live(
     tx: &mut TenantTx,
-    tenant: &str,
+    tenant: &TenantId,
     workspace: &str,
 ) -> Result<Vec<(Vec<u8>, i32)>, StoreError> {
     let select = query(include_str!("list_live_tasks.sql"))

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use prost::Message;
 use servo_model::limits::{CHECKS_PER_ATTEMPT_MAX, MAPPED_ITEMS_PER_TASK_MAX};
 use servo_model::retry::ErrorCategory;
-use servo_model::{AttemptId, Digest, TaskRef, WorkerId};
+use servo_model::{AttemptId, Digest, TaskRef, Timestamp, WorkerId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
 use super::request::micros;
 use super::task_ref::task_ref_from_proto;
-use crate::core::{CheckFinding, Event, Finished, Outcome, Output, Plan, Session, Time, TimerKind};
+use crate::core::{CheckFinding, Event, Finished, Outcome, Output, Plan, Session, TimerKind};
 
 /// Why an event of the ledger cannot be folded. Its run is set aside.
 #[derive(Debug, thiserror::Error)]
@@ -135,11 +135,11 @@ fn from_finished(finished: &pb::TaskFinished) -> Result<Finished, BadEvent> {
     })
 }
 
-/// Microseconds since 1970, within the range that rows can store.
-fn time_within(time: &prost_types::Timestamp) -> Time {
+/// The nearest time from 1970 to the year 9999.
+fn time_within(time: &prost_types::Timestamp) -> Timestamp {
     const LAST_SECOND: i64 = 253_402_300_799;
-    time.seconds.clamp(0, LAST_SECOND) * 1_000_000
-        + i64::from(time.nanos.clamp(0, 999_999_999)) / 1_000
+    Timestamp::from_unix_seconds(time.seconds.clamp(0, LAST_SECOND))
+        .plus_us(i64::from(time.nanos.clamp(0, 999_999_999)) / 1_000)
 }
 
 /// How many mapped tasks the items create.
@@ -316,7 +316,7 @@ mod tests {
                 converted.worker,
                 converted.message.as_str()
             ),
-            (Some(0), None, "a\u{fffd}b")
+            (Some(Timestamp::UNIX_EPOCH), None, "a\u{fffd}b")
         );
         assert_eq!(
             converted
@@ -335,6 +335,6 @@ mod tests {
             seconds: i64::MAX,
             nanos: i32::MAX,
         };
-        assert!(time_within(&late) < 253_402_300_800_000_000);
+        assert!(time_within(&late) < Timestamp::from_unix_seconds(253_402_300_800));
     }
 }

@@ -1,19 +1,19 @@
 //! Events of the ledger as the API shows them.
 
-use servo_model::{RunId, Stream};
-use servo_proto::v1 as pb;
+use servo_model::{RunId, ShardId, Stream};
 use servo_proto::v1::event::Body;
+use servo_proto::{proto_time, v1 as pb};
 use servo_store::Event;
 
 use super::event::body_of;
-use super::show::{task_key, timestamp, ulid};
+use super::show::{task_key, ulid};
 use super::task_ref::task_ref_from_proto;
 use crate::core::Plan;
 
 /// `plan` is the plan of the event's run, which provides the task keys.
 pub(crate) fn event_record(
     stream: Stream,
-    shard: i16,
+    shard: ShardId,
     event: &Event,
     plan: Option<&Plan>,
 ) -> pb::EventRecord {
@@ -31,15 +31,15 @@ pub(crate) fn event_record(
     pb::EventRecord {
         event_id: ulid(event.event_id),
         stream: stream.name().to_owned(),
-        shard: u32::from(shard.unsigned_abs()),
-        position: event.position.unsigned_abs(),
+        shard: u32::from(shard),
+        position: event.position.into(),
         r#type: event.kind().map_or_else(
             || event.type_code.to_string(),
             |kind| kind.name().to_owned(),
         ),
-        tenant: event.tenant.clone(),
+        tenant: event.tenant.to_string(),
         workspace: event.workspace.clone(),
-        record_time: Some(timestamp(event.recorded_at.unix_us())),
+        record_time: Some(proto_time(event.recorded_at)),
         source: event.source.clone(),
         idempotency_key: event.idempotency_key.clone(),
         correlation_id: correlation.unwrap_or_default(),

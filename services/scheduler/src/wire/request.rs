@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use servo_model::RunId;
 use servo_model::request::RequestFingerprint;
+use servo_model::{RunId, TenantId, Timestamp};
 use servo_proto::v1 as pb;
 use servo_proto::v1::trigger::Source;
 
-use crate::core::{RunHeader, Time, TriggerType};
+use crate::core::{RunHeader, TriggerType};
 
 #[derive(Debug, thiserror::Error)]
 #[error("{field}: {fault}")]
@@ -27,12 +27,12 @@ impl BadRequest {
 
 /// The header of a run, from its RunRequested.
 pub(crate) fn header(
-    tenant: &str,
+    tenant: &TenantId,
     workspace: &str,
     number: i64,
     requested: &pb::RunRequested,
     trace: Option<&pb::TraceContext>,
-    at: Time,
+    at: Timestamp,
 ) -> Result<RunHeader, BadRequest> {
     let fingerprint = fingerprint(requested)?;
     let source = requested
@@ -45,7 +45,7 @@ pub(crate) fn header(
             .parse::<RunId>()
             .map_err(|e| BadRequest::new("run_id", e))?,
         number,
-        tenant: tenant.parse().map_err(|e| BadRequest::new("tenant", e))?,
+        tenant: tenant.clone(),
         workspace: workspace
             .parse()
             .map_err(|e| BadRequest::new("workspace", e))?,
@@ -54,7 +54,7 @@ pub(crate) fn header(
         deadline: requested
             .max_duration
             .as_ref()
-            .map(|duration| at.saturating_add(micros(duration))),
+            .map(|duration| at.plus_us(micros(duration))),
         priority: requested.spec.as_ref().map_or(0, |spec| spec.priority),
         backfill: matches!(source, Some(Source::Backfill(_))),
         trigger: trigger_type(requested.trigger.as_ref()),

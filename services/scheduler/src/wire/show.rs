@@ -2,17 +2,15 @@
 
 use prost::Message;
 use servo_model::states::TaskState;
-use servo_model::{AttemptId, RunId, TaskKey, TaskRef, WorkerId};
-use servo_proto::v1 as pb;
+use servo_model::{AttemptId, RunId, TaskKey, TaskRef, Timestamp, WorkerId};
 use servo_proto::v1::event::Body;
-use servo_store::Timestamp;
+use servo_proto::{proto_time, v1 as pb};
 use ulid::Ulid;
 use uuid::Uuid;
 
 use super::event::body_of;
 use super::task_ref::task_ref_to_proto;
-use crate::core::RunView;
-use crate::core::{Plan, TaskRow, Time};
+use crate::core::{Plan, RunView, TaskRow};
 use crate::store::runs::RunRecord;
 use crate::store::tasks::TaskRecord;
 
@@ -49,10 +47,10 @@ pub(crate) fn run_to_proto(row: &RunRecord, counts: &[(i16, i64)]) -> pb::Run {
         error: row.error.clone().unwrap_or_default(),
         set_aside_reason: row.set_aside.clone().unwrap_or_default(),
         version: u64::try_from(row.version).unwrap_or(0),
-        create_time: Some(timestamp(row.created_at.unix_us())),
-        start_time: row.started_at.map(|at| timestamp(at.unix_us())),
-        end_time: row.ended_at.map(|at| timestamp(at.unix_us())),
-        deadline: row.deadline.map(|at| timestamp(at.unix_us())),
+        create_time: Some(proto_time(row.created_at)),
+        start_time: row.started_at.map(proto_time),
+        end_time: row.ended_at.map(proto_time),
+        deadline: row.deadline.map(proto_time),
     }
 }
 
@@ -67,10 +65,10 @@ pub(crate) fn run_standing(view: &RunView) -> pb::RunStanding {
         version: view.version,
         tasks: Some(task_counts(&counts)),
         error: view.error.clone().unwrap_or_default(),
-        create_time: Some(timestamp(view.created_at)),
-        start_time: view.started_at.map(timestamp),
-        end_time: view.ended_at.map(timestamp),
-        deadline: view.deadline.map(timestamp),
+        create_time: Some(proto_time(view.created_at)),
+        start_time: view.started_at.map(proto_time),
+        end_time: view.ended_at.map(proto_time),
+        deadline: view.deadline.map(proto_time),
     }
 }
 
@@ -174,14 +172,14 @@ pub(crate) fn task_from_row(
             .and_then(|error| pb::TaskError::decode(error).ok()),
         materialization_id: materialization_id(task_row),
         mapped_count: extras.mapped_count.filter(|_| is_parent),
-        ready_time: task_row.ready_at.map(timestamp),
-        start_time: task_row.started_at.map(timestamp),
-        end_time: task_row.ended_at.map(timestamp),
+        ready_time: task_row.ready_at.map(proto_time),
+        start_time: task_row.started_at.map(proto_time),
+        end_time: task_row.ended_at.map(proto_time),
         retry_time: task_row
             .due_at
             .filter(|_| task_row.state == TaskState::RetryWait)
-            .map(timestamp),
-        heartbeat_time: extras.beat_at.map(|at| timestamp(at.unix_us())),
+            .map(proto_time),
+        heartbeat_time: extras.beat_at.map(proto_time),
         pool: settings.pool.to_string(),
         priority: settings.priority,
         // Only GetTask reads the progress.
@@ -236,14 +234,6 @@ fn task_counts(counts: &[(i16, i64)]) -> pb::TaskCounts {
 
 pub(crate) fn ulid(id: Uuid) -> String {
     Ulid::from(id.as_u128()).to_string()
-}
-
-pub(crate) fn timestamp(us: Time) -> prost_types::Timestamp {
-    let (seconds, rest) = (us.div_euclid(1_000_000), us.rem_euclid(1_000_000));
-    prost_types::Timestamp {
-        seconds,
-        nanos: i32::try_from(rest).unwrap_or(0) * 1_000,
-    }
 }
 
 fn text(attempt: Option<AttemptId>) -> String {

@@ -30,7 +30,7 @@ impl Rebuild {
         let rebuilt = runtime.block_on(async {
             let store = Store::connect(Service::Scheduler, &config)?;
             store.check().await?;
-            let bar = ProgressBar::new(u64::from(Stream::Execution.shards().unsigned_abs()));
+            let bar = ProgressBar::new(u64::from(Stream::Execution.shard_count().unsigned_abs()));
             if self.json || !std::io::stderr().is_terminal() {
                 bar.set_draw_target(ProgressDrawTarget::hidden());
             }

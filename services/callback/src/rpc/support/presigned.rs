@@ -9,7 +9,6 @@ use servo_model::presign::{CallbackPath, CallbackVerb};
 use servo_proto::v1 as pb;
 use tonic::metadata::MetadataMap;
 
-use crate::clock;
 use crate::core::{AttemptNames, PresentedPaths, SignatureError};
 use crate::rpc::Callback;
 
@@ -86,7 +85,7 @@ pub(in crate::rpc) fn verify<R: PresignedRequest>(
 ) -> Result<CallbackPath, Error> {
     callback
         .signatures
-        .verify(presented, R::VERB, request.names(), clock::now())
+        .verify(presented, R::VERB, request.names(), servo_mesh::now())
         .map_err(signature_error)
 }
 
@@ -98,7 +97,7 @@ pub(crate) fn verify_path(
 ) -> Result<(), Error> {
     callback
         .signatures
-        .verify_path(presented, verb, clock::now())
+        .verify_path(presented, verb, servo_mesh::now())
         .map(drop)
         .map_err(signature_error)
 }
@@ -112,7 +111,7 @@ pub(in crate::rpc) fn renewed_paths(
     let renew = |verb| {
         callback
             .signatures
-            .renew(path, verb, heartbeat_timeout, clock::now())
+            .renew(path, verb, heartbeat_timeout, servo_mesh::now())
     };
     pb::RenewedPaths {
         heartbeat: renew(CallbackVerb::Heartbeat),

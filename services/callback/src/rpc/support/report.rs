@@ -21,10 +21,7 @@ pub(in crate::rpc) async fn forward_report(
         report: Some(report),
         trace,
     };
-    let verdict = callback
-        .forward
-        .report(path.run, path.attempt, report)
-        .await?;
+    let verdict = callback.forward.report(path, report).await?;
     callback
         .metrics
         .note_report(path.verb.name(), verdict.acceptance());

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
-use servo_model::{AttemptId, RunId, TaskKey, TaskRef, TenantId};
+use servo_model::{
+    AdmissionShard, AttemptId, RunId, ShardId, TaskKey, TaskRef, TenantId, Timestamp,
+};
 
 use super::messages::{Ended, ReadyRun, Snapshot, SnapshotAttempt, Update, Withdrawn};
 use super::{Admission, AwaitingPlan, Effect};
-use crate::core::Seconds;
 use crate::core::demand::{AdmissionPlan, PlanRef};
 use crate::core::live::{LiveAttempt, Phase, Pool};
 use crate::core::ready_queues::QueuedTask;
@@ -20,7 +22,11 @@ const UNUSED_PLANS_MIN: usize = 64;
 
 impl Admission {
     /// Records that a stream was opened for these admission shards.
-    pub fn stream_opened(&mut self, source: SourceId, shards: impl IntoIterator<Item = i16>) {
+    pub fn stream_opened(
+        &mut self,
+        source: SourceId,
+        shards: impl IntoIterator<Item = AdmissionShard>,
+    ) {
         self.streams.open(source, shards);
     }
 
@@ -55,7 +61,7 @@ impl Admission {
     }
 
     /// Drops the ready tasks of a shard that the scheduler behind this stream no longer holds.
-    pub fn shard_gone(&mut self, source: SourceId, shard: i16) {
+    pub fn shard_gone(&mut self, source: SourceId, shard: ShardId) {
         if self.streams.source_of(shard) != Some(source) {
             return;
         }
@@ -66,7 +72,7 @@ impl Admission {
     }
 
     /// Collects the parts of a snapshot. The last part replaces what was known of the shard.
-    pub fn apply_snapshot(&mut self, source: SourceId, part: Snapshot, now: Seconds) {
+    pub fn apply_snapshot(&mut self, source: SourceId, part: Snapshot, now: Timestamp) {
         if !self.streams.is_open(source) {
             return;
         }
@@ -95,7 +101,7 @@ impl Admission {
         }
     }
 
-    fn replace_shard(&mut self, source: SourceId, whole: Snapshot, now: Seconds) {
+    fn replace_shard(&mut self, source: SourceId, whole: Snapshot, now: Timestamp) {
         self.drop_ready(whole.shard);
         let reported: BTreeSet<AttemptId> = whole.live.iter().map(|live| live.attempt_id).collect();
         let mut ended: Vec<AttemptId> = (self.live.values())
@@ -121,7 +127,7 @@ impl Admission {
         self.mark_all_dirty();
     }
 
-    pub fn apply_update(&mut self, source: SourceId, update: Update, now: Seconds) {
+    pub fn apply_update(&mut self, source: SourceId, update: Update, now: Timestamp) {
         if self.streams.source_of(update.shard) != Some(source) {
             return;
         }
@@ -156,7 +162,7 @@ impl Admission {
         source: SourceId,
         number: u64,
         refused: &BTreeSet<u32>,
-        now: Seconds,
+        now: Timestamp,
     ) {
         for (index, attempt) in (0..).zip(self.streams.take_batch(source, number)) {
             if self
@@ -167,7 +173,7 @@ impl Admission {
                 continue;
             }
             if refused.contains(&index) {
-                self.end_attempt(attempt, Some(0.0), now);
+                self.end_attempt(attempt, Some(Duration::ZERO), now);
             } else {
                 self.claim_accepted(attempt);
             }
@@ -175,7 +181,12 @@ impl Admission {
     }
 
     /// Queues the tasks and counts the live attempts that were waiting for this plan.
-    pub fn plan_loaded(&mut self, plan: &PlanRef, plan_demands: &Arc<AdmissionPlan>, now: Seconds) {
+    pub fn plan_loaded(
+        &mut self,
+        plan: &PlanRef,
+        plan_demands: &Arc<AdmissionPlan>,
+        now: Timestamp,
+    ) {
         self.forget_unused_plans();
         self.plans
             .insert(plan.clone(), Arc::downgrade(plan_demands));
@@ -224,7 +235,7 @@ impl Admission {
         }
     }
 
-    fn drop_ready(&mut self, shard: i16) {
+    fn drop_ready(&mut self, shard: ShardId) {
         for tenant in self.tenants.values_mut() {
             let runs: Vec<RunId> = tenant
                 .runs
@@ -236,7 +247,7 @@ impl Admission {
         }
     }
 
-    fn apply_ready(&mut self, ready_run: ReadyRun, now: Seconds) {
+    fn apply_ready(&mut self, ready_run: ReadyRun, now: Timestamp) {
         let id = ready_run.plan.tenant.clone();
         if !self.holds(&id) || ready_run.tasks.is_empty() {
             return;
@@ -268,7 +279,7 @@ impl Admission {
     /// Raises a tenant that returns from idle to the lowest usage per weight among active tenants.
     /// The estimated cost of their live attempts is left out: it is refunded when attempts end,
     /// several at once, so counting it would make the newcomer wait for usage that never happened.
-    fn raise_returning_tenant(&mut self, id: &TenantId, now: Seconds) {
+    fn raise_returning_tenant(&mut self, id: &TenantId, now: Timestamp) {
         if self.tenants.get(id).is_some_and(Tenant::is_active) {
             return;
         }
@@ -344,7 +355,7 @@ impl Admission {
             },
             sent_to: None,
             details,
-            charged: 0.0,
+            charged_seconds: 0.0,
             plan: reported.plan,
         };
         self.add_live(live);
@@ -373,7 +384,7 @@ impl Admission {
         }
     }
 
-    fn apply_ended(&mut self, ended: Ended, now: Seconds) {
+    fn apply_ended(&mut self, ended: Ended, now: Timestamp) {
         self.mean.learn(ended.held);
         self.end_attempt(ended.attempt_id, Some(ended.held), now);
     }
@@ -390,7 +401,7 @@ impl Admission {
             return self.withhold(attempt);
         };
         let own = || WorkerKey {
-            tenant: Some(live.tenant.clone()),
+            tenant: (&live.tenant).into(),
             id,
         };
         let worker = self

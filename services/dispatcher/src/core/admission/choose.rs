@@ -18,10 +18,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use servo_model::{AttemptId, DispatchId, RunId, TaskRef, TenantId, WorkerId};
+use servo_model::{AttemptId, DispatchId, Epoch, RunId, TaskRef, TenantId, Timestamp, WorkerId};
 
 use super::Admission;
-use crate::core::Seconds;
 use crate::core::fairness::Share;
 use crate::core::limits::TenantLimits;
 use crate::core::live::{DispatchDetails, LiveAttempt, Phase, Pool};
@@ -42,7 +41,7 @@ pub struct Chosen {
     pub task: TaskRef,
     pub attempt: u32,
     pub attempt_id: AttemptId,
-    pub admission_epoch: u64,
+    pub admission_epoch: Epoch,
     pub worker: WorkerId,
     /// Delivered through the push queue.
     pub pushed: bool,
@@ -61,7 +60,7 @@ struct Claim {
 impl Admission {
     /// Chooses up to `at_most` tasks in fair order. Returns fewer only when nothing more can be
     /// admitted.
-    pub fn choose(&mut self, now: Seconds, at_most: usize) -> Vec<Chosen> {
+    pub fn choose(&mut self, now: Timestamp, at_most: usize) -> Vec<Chosen> {
         let mut chosen = Vec::new();
         if !self.limits.known {
             return chosen;
@@ -89,15 +88,15 @@ impl Admission {
     }
 
     /// Returns the tenant's usage per weight.
-    pub(super) fn share_of(&self, id: &TenantId, now: Seconds) -> Share {
+    pub(super) fn share_of(&self, id: &TenantId, now: Timestamp) -> Share {
         let seconds = self
             .tenants
             .get(id)
-            .map_or(0.0, |tenant| tenant.usage.seconds(now, self.mean.get()));
+            .map_or(0.0, |tenant| tenant.usage.seconds(now, self.mean.seconds()));
         Share(seconds / self.limits.of(id).weight())
     }
 
-    fn choose_one(&mut self, id: &TenantId, now: Seconds) -> Option<Chosen> {
+    fn choose_one(&mut self, id: &TenantId, now: Timestamp) -> Option<Chosen> {
         let shard = id.admission_shard();
         let admission_epoch = *self
             .held
@@ -157,7 +156,7 @@ impl Admission {
     }
 
     /// Counts the slot from now on, whether or not the claim is accepted.
-    fn begin_claim(&mut self, id: &TenantId, key: &QueueKey, claim: Claim, now: Seconds) {
+    fn begin_claim(&mut self, id: &TenantId, key: &QueueKey, claim: Claim, now: Timestamp) {
         let Some(run) = self
             .tenants
             .get(id)
@@ -186,7 +185,7 @@ impl Admission {
             phase: Phase::Claiming(claim.source),
             sent_to: None,
             details: Some(Arc::new(details)),
-            charged: self.mean.get(),
+            charged_seconds: self.mean.seconds(),
         };
         self.add_live(live);
     }

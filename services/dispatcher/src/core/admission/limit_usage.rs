@@ -51,11 +51,7 @@ impl Admission {
             .flatten()
             .filter_map(|attempt| self.live.get(attempt))
             .collect();
-        holders.sort_by(|one, other| {
-            one.since
-                .total_cmp(&other.since)
-                .then(one.attempt_id.cmp(&other.attempt_id))
-        });
+        holders.sort_by_key(|live| (live.since, live.attempt_id));
         holders
     }
 }

@@ -1,8 +1,9 @@
 //! Messages of a scheduler's stream, as values.
 
-use servo_model::{AttemptId, RunId, TaskRef, TenantId, WorkerId};
+use std::time::Duration;
 
-use crate::core::Seconds;
+use servo_model::{AttemptId, Epoch, RunId, ShardId, TaskRef, TenantId, Timestamp, WorkerId};
+
 use crate::core::demand::PlanRef;
 use crate::core::live::DispatchDetails;
 
@@ -22,7 +23,7 @@ pub struct ReadyTask {
     pub task: TaskRef,
     pub attempt: u32,
     pub failures: u32,
-    pub since: Seconds,
+    pub since: Timestamp,
     pub item_json: String,
 }
 
@@ -35,7 +36,7 @@ pub struct SnapshotAttempt {
     pub task: TaskRef,
     pub attempt: u32,
     pub worker: Option<WorkerId>,
-    pub since: Seconds,
+    pub since: Timestamp,
     pub cancelling: bool,
     pub backfill: bool,
     /// Delivered through the push queue.
@@ -46,10 +47,10 @@ pub struct SnapshotAttempt {
 }
 
 /// The content of an execution shard, or a part of it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Snapshot {
-    pub shard: i16,
-    pub epoch: u64,
+    pub shard: ShardId,
+    pub epoch: Epoch,
     pub first: bool,
     pub last: bool,
     pub ready: Vec<ReadyRun>,
@@ -57,9 +58,9 @@ pub struct Snapshot {
 }
 
 /// A change of an execution shard.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Update {
-    pub shard: i16,
+    pub shard: ShardId,
     pub ready: Vec<ReadyRun>,
     pub withdrawn: Vec<Withdrawn>,
     pub ended: Vec<Ended>,
@@ -80,5 +81,5 @@ pub struct Withdrawn {
 pub struct Ended {
     pub attempt_id: AttemptId,
     /// How long it held its slot.
-    pub held: Seconds,
+    pub held: Duration,
 }

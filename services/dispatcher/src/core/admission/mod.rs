@@ -20,10 +20,10 @@ pub use messages::{Ended, ReadyRun, ReadyTask, Snapshot, SnapshotAttempt, Update
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Weak;
+use std::time::Duration;
 
-use servo_model::{AttemptId, RunId, TenantId};
+use servo_model::{AdmissionShard, AttemptId, Epoch, RunId, TenantId, TenantScope, Timestamp};
 
-use crate::core::Seconds;
 use crate::core::demand::{AdmissionPlan, PlanRef};
 use crate::core::fairness::MeanDuration;
 use crate::core::limits::{Limits, Pause, Pauses};
@@ -52,9 +52,9 @@ pub enum Effect {
 #[derive(Debug, Default)]
 pub struct Admission {
     /// Admission shards held, with their epochs.
-    pub(super) held: BTreeMap<i16, u64>,
+    pub(super) held: BTreeMap<AdmissionShard, Epoch>,
     /// Held shards that are about to be released. No more tasks of their tenants are chosen.
-    pub(super) leaving: BTreeSet<i16>,
+    pub(super) leaving: BTreeSet<AdmissionShard>,
     pub(super) tenants: BTreeMap<TenantId, Tenant>,
     pub(super) live: HashMap<AttemptId, LiveAttempt>,
     pub(super) workers: Workers,
@@ -91,8 +91,8 @@ impl Admission {
 
     /// Sets the admission shards that this instance holds. A shard with a new epoch starts empty,
     /// because another instance may have admitted its tenants in between.
-    pub fn set_held(&mut self, held: BTreeMap<i16, u64>) {
-        let lost: Vec<i16> = (self.held.iter())
+    pub fn set_held(&mut self, held: BTreeMap<AdmissionShard, Epoch>) {
+        let lost: Vec<AdmissionShard> = (self.held.iter())
             .filter(|(shard, epoch)| held.get(shard) != Some(epoch))
             .map(|(shard, _)| *shard)
             .collect();
@@ -102,7 +102,7 @@ impl Admission {
     }
 
     /// Stops choosing tasks for these shards, see [`Admission::is_handed_over`].
-    pub fn begin_handover(&mut self, shards: impl IntoIterator<Item = i16>) {
+    pub fn begin_handover(&mut self, shards: impl IntoIterator<Item = AdmissionShard>) {
         self.leaving.extend(shards);
     }
 
@@ -123,7 +123,7 @@ impl Admission {
         self.held.contains_key(&tenant.admission_shard())
     }
 
-    fn drop_shard(&mut self, shard: i16) {
+    fn drop_shard(&mut self, shard: AdmissionShard) {
         self.streams.forget(shard);
         let tenants: Vec<_> = (self.tenants.iter())
             .filter(|(_, tenant)| tenant.admission_shard == shard)
@@ -170,7 +170,7 @@ impl Admission {
         waiting
             .into_iter()
             .for_each(|attempt| self.deliver(attempt));
-        self.mark_dirty(key.tenant.as_ref());
+        self.mark_dirty(&key.tenant);
     }
 
     /// Adds a worker that connected. Attempts on their way to it use up some of the credits it
@@ -182,7 +182,7 @@ impl Admission {
             .credits
             .saturating_sub(u32::try_from(coming.count()).unwrap_or(u32::MAX));
         self.workers.join(worker);
-        self.mark_dirty(key.tenant.as_ref());
+        self.mark_dirty(&key.tenant);
     }
 
     /// Removes a worker whose stream ended. Its attempts stay assigned to it.
@@ -202,7 +202,7 @@ impl Admission {
     pub fn add_credits(&mut self, worker: &WorkerKey, more: u32) {
         self.workers.add_credits(worker, more);
         if self.workers.get(worker).is_some() {
-            self.mark_dirty(worker.tenant.as_ref());
+            self.mark_dirty(&worker.tenant);
         }
     }
 
@@ -243,7 +243,7 @@ impl Admission {
         // An unknown attempt is stale only if all live attempts are known.
         let is_complete = worker
             .tenant
-            .as_ref()
+            .tenant()
             .is_some_and(|tenant| self.streams.is_complete(tenant.admission_shard()));
         for &attempt in has.iter().filter(|_| is_complete) {
             if self
@@ -348,11 +348,16 @@ impl Admission {
     }
 
     /// Removes an attempt, frees its slot and returns the credit if its envelope was never sent.
-    pub(super) fn end_attempt(&mut self, attempt: AttemptId, held: Option<Seconds>, now: Seconds) {
+    pub(super) fn end_attempt(
+        &mut self,
+        attempt: AttemptId,
+        held: Option<Duration>,
+        now: Timestamp,
+    ) {
         let Some(live) = self.live.remove(&attempt) else {
             return;
         };
-        let held = held.unwrap_or_else(|| (now - live.since).max(0.0));
+        let held = held.unwrap_or_else(|| now.since(live.since));
         if let Some(tenant) = self.tenants.get_mut(&live.tenant) {
             tenant.attempt_ended(&live, held, now);
         }
@@ -370,12 +375,12 @@ impl Admission {
     }
 
     /// Marks a tenant, or all of them, to be considered by the next pass of [`Admission::choose`].
-    pub(super) fn mark_dirty(&mut self, tenant: Option<&TenantId>) {
-        match tenant {
-            Some(tenant) => {
+    pub(super) fn mark_dirty(&mut self, scope: &TenantScope) {
+        match scope {
+            TenantScope::One(tenant) => {
                 self.dirty.insert(tenant.clone());
             }
-            None => self.mark_all_dirty(),
+            TenantScope::All => self.mark_all_dirty(),
         }
     }
 

@@ -70,7 +70,7 @@ fn every_other_obstacle_has_its_reason() {
     check(worker, plain(), |_| Wait::FairShare { before: 1 });
     let pause = || Pause {
         pause_id: "p1".into(),
-        tenant: Some(tenant("acme")),
+        tenant: tenant("acme").into(),
         workspace: None,
         pool: None,
     };

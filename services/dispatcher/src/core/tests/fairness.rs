@@ -1,15 +1,18 @@
 //! Shares over simulated time, on 50 shared slots with tasks of 100 ms.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use servo_model::Timestamp;
 
 use super::world::*;
 use crate::core::*;
 
 const SLOTS: u32 = 50;
-const TASK: Seconds = 0.1;
+const TASK: Duration = Duration::from_millis(100);
 
 /// Returns worker seconds per tenant after `seconds`. Every tenant has more work than it can get.
-fn simulate(weights: &[(&str, u32)], seconds: Seconds) -> BTreeMap<String, Seconds> {
+fn simulate(weights: &[(&str, u32)], seconds: u64) -> BTreeMap<String, Duration> {
     let mut world = World::new();
     world.worker(1, None, SLOTS);
     for (index, (name, weight)) in weights.iter().enumerate() {
@@ -30,15 +33,12 @@ fn simulate(weights: &[(&str, u32)], seconds: Seconds) -> BTreeMap<String, Secon
 }
 
 /// Ends tasks of equal length in the order they started, spread over time.
-fn run_for(world: &mut World, seconds: Seconds) -> BTreeMap<String, Seconds> {
+fn run_for(world: &mut World, seconds: u64) -> BTreeMap<String, Duration> {
     let mut served = BTreeMap::new();
-    let mut ends: std::collections::VecDeque<(Seconds, Chosen)> = Default::default();
-    let end = world.now + seconds;
-    for (number, claim) in (0..).zip(world.admit_all()) {
-        ends.push_back((
-            world.now + TASK * f64::from(number + 1) / f64::from(SLOTS),
-            claim,
-        ));
+    let mut ends: std::collections::VecDeque<(Timestamp, Chosen)> = Default::default();
+    let end = world.now.plus(Duration::from_secs(seconds));
+    for (number, claim) in (1..).zip(world.admit_all()) {
+        ends.push_back((world.now.plus(TASK * number / SLOTS), claim));
     }
     while let Some((at, claim)) = ends.pop_front() {
         if at > end {
@@ -48,14 +48,14 @@ fn run_for(world: &mut World, seconds: Seconds) -> BTreeMap<String, Seconds> {
         world.end(claim.attempt_id, TASK);
         *served.entry(claim.tenant.to_string()).or_default() += TASK;
         for claim in world.admit_all() {
-            ends.push_back((world.now + TASK, claim));
+            ends.push_back((world.now.plus(TASK), claim));
         }
     }
     served
 }
 
-fn check_ratio(served: &BTreeMap<String, Seconds>, left: &str, right: &str, expected: f64) {
-    let ratio = served[left] / served[right];
+fn check_ratio(served: &BTreeMap<String, Duration>, left: &str, right: &str, expected: f64) {
+    let ratio = served[left].div_duration_f64(served[right]);
     assert!(
         (ratio / expected - 1.0).abs() < 0.05,
         "{left}:{right} is {ratio}, not {expected} ({served:?})"
@@ -64,18 +64,18 @@ fn check_ratio(served: &BTreeMap<String, Seconds>, left: &str, right: &str, expe
 
 #[test]
 fn equal_weights_get_equal_shares_regardless_of_backlog() {
-    let served = simulate(&[("acme", 1_000), ("beta", 1_000)], 10.0);
+    let served = simulate(&[("acme", 1_000), ("beta", 1_000)], 10);
     check_ratio(&served, "acme", "beta", 1.0);
-    let all: Seconds = served.values().sum();
+    let all: Duration = served.values().sum();
     assert!(
-        all > 0.95 * 10.0 * f64::from(SLOTS),
-        "slots stood empty: {all}"
+        all.as_secs_f64() > 0.95 * 10.0 * f64::from(SLOTS),
+        "slots stood empty: {all:?}"
     );
 }
 
 #[test]
 fn weights_one_to_three_get_shares_one_to_three() {
-    let served = simulate(&[("acme", 1_000), ("beta", 3_000)], 10.0);
+    let served = simulate(&[("acme", 1_000), ("beta", 3_000)], 10);
     check_ratio(&served, "beta", "acme", 3.0);
 }
 
@@ -86,9 +86,9 @@ fn late_tenant_gets_the_next_slot_but_no_compensation() {
     for _ in 0..30 {
         world.offer("acme", 2_000, plain());
     }
-    run_for(&mut world, 10.0);
+    run_for(&mut world, 10);
     // Lets the running tasks end before the next phase begins.
-    world.now += TASK;
+    world.now = world.now.plus(TASK);
     let left: Vec<_> = world.live.keys().copied().collect();
     left.into_iter()
         .for_each(|attempt| world.end(attempt, TASK));
@@ -113,7 +113,7 @@ fn late_tenant_gets_the_first_slot_that_becomes_free() {
                 world.offer(tenant, 2_000, plain());
             }
         }
-        run_for(&mut world, 10.0);
+        run_for(&mut world, 10);
         world.admit_all();
         world.offer("beta", 1, plain());
         assert!(world.admit_all().is_empty(), "all slots are taken");
@@ -211,7 +211,7 @@ fn backfills_have_a_floor_and_a_cap() {
         .into_iter()
         .take(15)
     {
-        world.end(claim.attempt_id, 1.0);
+        world.end(claim.attempt_id, Duration::from_secs(1));
     }
     let chosen = world.admit_all();
     let backfills = chosen.iter().filter(|claim| claim.run == backfill).count();

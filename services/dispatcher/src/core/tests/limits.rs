@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
+use servo_model::{Stream, TenantScope};
 
 use super::world::*;
 use crate::core::*;
@@ -29,7 +31,7 @@ enum Step {
         tenant: usize,
         cap: u32,
     },
-    Time(f64),
+    Time(Duration),
 }
 
 const TENANTS: [&str; 3] = ["acme", "beta", "gamma"];
@@ -43,7 +45,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => proptest::collection::vec(0..4_u32, 0..3).prop_map(|accepted| Step::Break { accepted }),
         4 => (0..64_usize).prop_map(Step::End),
         1 => (0..3_usize, 1..5_u32).prop_map(|(tenant, cap)| Step::Cap { tenant, cap }),
-        2 => (0.0..3.0_f64).prop_map(Step::Time),
+        2 => (0..3_000_u64).prop_map(|ms| Step::Time(Duration::from_millis(ms))),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -110,14 +112,14 @@ impl Capped {
                     .keys()
                     .nth(which % self.world.live.len())
                     .unwrap();
-                self.world.end(attempt, 0.5);
+                self.world.end(attempt, Duration::from_millis(500));
             }
             Step::End(_) => {}
             Step::Cap { tenant, cap } => {
                 self.caps[tenant] = cap;
                 self.world.limit(TENANTS[tenant], limits(cap));
             }
-            Step::Time(seconds) => self.world.now += seconds,
+            Step::Time(passed) => self.world.now = self.world.now.plus(passed),
         }
     }
 
@@ -242,7 +244,7 @@ fn full_pool_blocks_neither_other_tasks_nor_its_own_run() {
         .find(|claim| claim.run == pooled)
         .unwrap()
         .attempt_id;
-    world.end(held, 1.0);
+    world.end(held, Duration::from_secs(1));
     assert_eq!(
         world.admit_all().len(),
         1,
@@ -269,14 +271,17 @@ fn capped_tenant_waits_until_every_shard_reported() {
         trace: Default::default(),
         tasks: vec![offered(0, 1), offered(1, 1)],
     };
-    world.snapshot(0, vec![ready("acme")], vec![]);
+    world.snapshot(run.shard(), vec![ready("acme")], vec![]);
     world.read_plans(&plain());
     assert_eq!(
         world.admit_all(),
         [],
         "63 shards may hold live attempts of acme"
     );
-    for shard in 1..64 {
+    for shard in Stream::Execution
+        .shards()
+        .filter(|shard| *shard != run.shard())
+    {
         world.snapshot(shard, vec![], vec![]);
     }
     assert_eq!(world.admit_all().len(), 1);
@@ -338,7 +343,7 @@ fn nothing_is_chosen_while_limits_are_unknown_or_paused() {
     world.admission.set_limits(Limits::none());
     let all_tenants = Pause {
         pause_id: "all".into(),
-        tenant: None,
+        tenant: TenantScope::All,
         workspace: None,
         pool: None,
     };

@@ -1,7 +1,9 @@
 //! Workers that are pushed to: a credit for every free slot, and no envelope that is not enqueued
 //! is forgotten.
 
-use servo_model::{AttemptId, TaskRef};
+use std::time::Duration;
+
+use servo_model::{AttemptId, Stream, TaskRef, Timestamp};
 
 use super::world::*;
 use crate::core::*;
@@ -20,12 +22,11 @@ fn credits(world: &World, worker: &WorkerKey) -> u32 {
 fn ended(world: &mut World, claim: &Chosen) {
     let ended = vec![Ended {
         attempt_id: claim.attempt_id,
-        held: 1.0,
+        held: Duration::from_secs(1),
     }];
     let update = Update {
-        shard: claim.run.shard(),
         ended,
-        ..Update::default()
+        ..no_update(claim.run)
     };
     world.admission.apply_update(SOURCE, update, world.now);
 }
@@ -38,7 +39,7 @@ fn unsent(claim: &Chosen) -> SnapshotAttempt {
         task: claim.task,
         attempt: claim.attempt,
         worker: Some(claim.worker),
-        since: 1_000.0,
+        since: Timestamp::from_unix_seconds(1_000),
         cancelling: false,
         backfill: false,
         pushed: true,
@@ -87,9 +88,8 @@ fn cancelled_attempt_returns_its_slot_once() {
     let chosen = world.choose();
     let cancelled = vec![chosen[0].attempt_id];
     let update = Update {
-        shard: chosen[0].run.shard(),
         cancelled,
-        ..Update::default()
+        ..no_update(chosen[0].run)
     };
     world.admission.apply_update(SOURCE, update, world.now);
     assert_eq!(
@@ -187,7 +187,10 @@ fn limited_queue_is_not_used_until_every_shard_reported() {
     assert_eq!(world.admit_all(), []);
     let (acme, task) = ("acme".parse().unwrap(), TaskRef::planned(0));
     assert_eq!(world.admission.explain(&acme, run, task), Wait::LiveUnknown);
-    for shard in (0..64).filter(|shard| *shard != run.shard()) {
+    for shard in Stream::Execution
+        .shards()
+        .filter(|shard| *shard != run.shard())
+    {
         world.snapshot(shard, vec![], vec![]);
     }
     assert_eq!(world.admit_all().len(), 2);

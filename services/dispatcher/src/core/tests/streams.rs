@@ -2,8 +2,9 @@
 //! delivered twice.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
-use servo_model::{AttemptId, RunId, TaskRef};
+use servo_model::{AdmissionShard, AttemptId, Epoch, RunId, ShardId, Stream, TaskRef, Timestamp};
 
 use super::world::*;
 use crate::core::*;
@@ -18,7 +19,7 @@ fn reported(claim: &Chosen) -> SnapshotAttempt {
         task: claim.task,
         attempt: claim.attempt,
         worker: Some(claim.worker),
-        since: 1_000.0,
+        since: Timestamp::from_unix_seconds(1_000),
         cancelling: false,
         backfill: false,
         pushed: claim.pushed,
@@ -26,10 +27,10 @@ fn reported(claim: &Chosen) -> SnapshotAttempt {
     }
 }
 
-fn snapshot(world: &mut World, shard: i16, live: Vec<SnapshotAttempt>) {
+fn snapshot(world: &mut World, shard: ShardId, live: Vec<SnapshotAttempt>) {
     let whole = Snapshot {
         shard,
-        epoch: 2,
+        epoch: Epoch::new(2),
         first: true,
         last: true,
         ready: vec![],
@@ -58,7 +59,7 @@ fn next_snapshot_resolves_unanswered_claims() {
     let chosen = world.choose();
     assert_eq!(chosen.len(), 2);
     world.admission.stream_closed(SOURCE);
-    world.admission.stream_opened(NEXT, 0..16);
+    world.admission.stream_opened(NEXT, AdmissionShard::all());
     assert_eq!(
         world.admission.workers.get(&worker).unwrap().credits,
         0,
@@ -115,7 +116,7 @@ fn tasks_of_an_incomplete_snapshot_are_not_claimed() {
     let run = RunId::from_bytes([7; 16]);
     let part = |ordinal, first, last| Snapshot {
         shard: run.shard(),
-        epoch: 1,
+        epoch: Epoch::new(1),
         first,
         last,
         ready: vec![ReadyRun {
@@ -155,9 +156,8 @@ fn cancelled_claim_is_not_delivered_and_delivered_one_is_stopped() {
         .map(|claim| claim.attempt_id)
         .collect();
     let update = Update {
-        shard: run.shard(),
         cancelled: cancelled.clone(),
-        ..Update::default()
+        ..no_update(run)
     };
     world
         .admission
@@ -320,11 +320,11 @@ fn pool_counts_attempts_whose_plan_is_not_loaded() {
         task: TaskRef::planned(0),
         attempt: 1,
         attempt_id: AttemptId::from_bytes([1; 16]),
-        admission_epoch: 1,
+        admission_epoch: Epoch::new(1),
         worker: servo_model::WorkerId::from_bytes([1; 16]),
         pushed: false,
     };
-    for shard in 0..64 {
+    for shard in Stream::Execution.shards() {
         world.snapshot(
             shard,
             vec![],
@@ -355,9 +355,9 @@ fn losing_an_admission_shard_forgets_its_tenants() {
     world.admit_all();
     let shard = tenant("acme").admission_shard();
     world.admission.set_held(
-        (0..16)
+        AdmissionShard::all()
             .filter(|held| *held != shard)
-            .map(|held| (held, 1))
+            .map(|held| (held, Epoch::new(1)))
             .collect(),
     );
     assert_eq!(world.admission.live_of(&tenant("acme")).count(), 0);
@@ -413,7 +413,7 @@ fn same_worker_id_in_another_tenant_has_no_effect() {
                 attempt
             }]
         );
-        world.end(attempt, 1.0);
+        world.end(attempt, Duration::from_secs(1));
         assert_eq!(
             credits(&world, &evil),
             Some(2),
@@ -432,9 +432,8 @@ fn attempt_cancelled_before_its_envelope_returns_its_credit_once() {
     // The envelope waits for the inputs of the task.
     let attempt = chosen[0].attempt_id;
     let update = Update {
-        shard: chosen[0].run.shard(),
         cancelled: vec![attempt],
-        ..Update::default()
+        ..no_update(chosen[0].run)
     };
     world.admission.apply_update(SOURCE, update, world.now);
     let credits = |world: &World| world.admission.workers.get(&worker).unwrap().credits;
@@ -450,12 +449,11 @@ fn attempt_cancelled_before_its_envelope_returns_its_credit_once() {
     );
     let ended = vec![Ended {
         attempt_id: attempt,
-        held: 1.0,
+        held: Duration::from_secs(1),
     }];
     let update = Update {
-        shard: chosen[0].run.shard(),
         ended,
-        ..Update::default()
+        ..no_update(chosen[0].run)
     };
     world.admission.apply_update(SOURCE, update, world.now);
     assert_eq!(credits(&world), 2);

@@ -3,8 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use servo_model::{AttemptId, Digest, RunId, Stream, TaskRef, TenantId, WorkerId};
+use servo_model::{
+    AdmissionShard, AttemptId, Digest, Epoch, RunId, ShardId, Stream, TaskRef, TenantId,
+    TenantScope, Timestamp, WorkerId,
+};
 
 use crate::core::*;
 
@@ -12,7 +16,7 @@ pub(super) const SOURCE: SourceId = SourceId(1);
 
 pub(super) struct World {
     pub(super) admission: Admission,
-    pub(super) now: Seconds,
+    pub(super) now: Timestamp,
     pub(super) live: BTreeMap<AttemptId, Chosen>,
     /// Accepted attempts that were delivered.
     pub(super) delivered: BTreeSet<AttemptId>,
@@ -24,7 +28,7 @@ impl World {
     /// All admission shards are held, and every execution shard has reported that it is empty.
     pub(super) fn new() -> World {
         let mut world = World::unreported();
-        for shard in 0..Stream::Execution.shards() {
+        for shard in Stream::Execution.shards() {
             world.snapshot(shard, vec![], vec![]);
         }
         world
@@ -33,12 +37,16 @@ impl World {
     /// All admission shards are held, and no execution shard has reported yet.
     pub(super) fn unreported() -> World {
         let mut admission = Admission::default();
-        admission.set_held((0..16).map(|shard| (shard, 1)).collect());
+        admission.set_held(
+            AdmissionShard::all()
+                .map(|shard| (shard, Epoch::new(1)))
+                .collect(),
+        );
         admission.set_limits(Limits::none());
-        admission.stream_opened(SOURCE, 0..16);
+        admission.stream_opened(SOURCE, AdmissionShard::all());
         World {
             admission,
-            now: 1_000.0,
+            now: Timestamp::from_unix_seconds(1_000),
             live: BTreeMap::new(),
             delivered: BTreeSet::new(),
             batch: 0,
@@ -48,13 +56,13 @@ impl World {
 
     pub(super) fn snapshot(
         &mut self,
-        shard: i16,
+        shard: ShardId,
         ready: Vec<ReadyRun>,
         live: Vec<SnapshotAttempt>,
     ) {
         let whole = Snapshot {
             shard,
-            epoch: 1,
+            epoch: Epoch::new(1),
             first: true,
             last: true,
             ready,
@@ -77,7 +85,7 @@ impl World {
         let mut worker = Worker {
             id: WorkerId::from_bytes([number; 16]),
             session: "first".into(),
-            tenant: tenant.map(|name| name.parse().unwrap()),
+            tenant: tenant.map_or(TenantScope::All, |name| name.parse().unwrap()),
             workspaces: BTreeSet::new(),
             pools: BTreeSet::new(),
             capabilities: BTreeSet::new(),
@@ -105,24 +113,23 @@ impl World {
     pub(super) fn offer_run(
         &mut self,
         tenant: &str,
-        run: RunId,
+        id: RunId,
         tasks: std::ops::Range<u32>,
         kind: Kind,
     ) {
-        let plan = plan_of(tenant, run);
+        let plan = plan_of(tenant, id);
         let backfill = kind.backfill;
         let tasks = tasks.map(|ordinal| offered(ordinal, 1)).collect();
         let run = ReadyRun {
-            run,
+            run: id,
             plan: plan.clone(),
             backfill,
             trace: Default::default(),
             tasks,
         };
         let update = Update {
-            shard: run.run.shard(),
             ready: vec![run],
-            ..Update::default()
+            ..no_update(id)
         };
         self.admission.apply_update(SOURCE, update, self.now);
         self.read_plans(&kind);
@@ -186,16 +193,15 @@ impl World {
     }
 
     /// Ends an attempt, and its worker grants the credit again.
-    pub(super) fn end(&mut self, attempt: AttemptId, held: Seconds) {
+    pub(super) fn end(&mut self, attempt: AttemptId, held: Duration) {
         let claim = self.live.remove(&attempt).unwrap();
         let ended = vec![Ended {
             attempt_id: attempt,
             held,
         }];
         let update = Update {
-            shard: claim.run.shard(),
             ended,
-            ..Update::default()
+            ..no_update(claim.run)
         };
         self.admission.apply_update(SOURCE, update, self.now);
         let worker = self
@@ -222,8 +228,19 @@ pub(super) fn offered(ordinal: u32, attempt: u32) -> ReadyTask {
         task,
         attempt,
         failures: 0,
-        since: 0.0,
+        since: Timestamp::UNIX_EPOCH,
         item_json: String::new(),
+    }
+}
+
+/// An update of the run's shard that changes nothing.
+pub(super) fn no_update(run: RunId) -> Update {
+    Update {
+        shard: run.shard(),
+        ready: Vec::new(),
+        withdrawn: Vec::new(),
+        ended: Vec::new(),
+        cancelled: Vec::new(),
     }
 }
 

@@ -1,46 +1,38 @@
 //! Events that RPCs append to the dispatch stream.
 
 use prost::Message as _;
-use servo_mesh::Error;
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{EventId, EventType};
+use servo_model::{AdmissionShard, EventId, EventType, TenantId, TenantScope};
 use servo_proto::v1 as pb;
 use servo_store::NewEvent;
 use uuid::Uuid;
 
-use super::parse::parse_tenant;
-use crate::clock;
-use crate::core::ALL_TENANTS;
-
 pub(in crate::rpc) fn new_event_id() -> EventId {
-    EventId::new((clock::now() * 1e3) as u64, rand::random())
+    EventId::new(servo_mesh::now().unix_ms(), rand::random())
 }
 
-/// Returns an event of the dispatch stream without its payload. Events of all tenants go to shard
-/// 0.
+/// Returns an event of the dispatch stream without its payload.
 pub(in crate::rpc) fn new_event(
-    tenant: &str,
+    tenant: &TenantScope,
     kind: EventType,
     event_id: Uuid,
     key: &IdempotencyKey,
-) -> Result<NewEvent, Error> {
-    let shard = if tenant == ALL_TENANTS {
-        0
-    } else {
-        parse_tenant(tenant)?.admission_shard()
-    };
-    Ok(NewEvent {
+) -> NewEvent {
+    let shard = tenant
+        .tenant()
+        .map_or(AdmissionShard::OF_ALL_TENANTS, TenantId::admission_shard);
+    NewEvent {
         event_id,
         kind,
         version: 1,
-        shard,
-        tenant: tenant.to_owned(),
+        shard: shard.into(),
+        tenant: tenant.clone(),
         workspace: String::new(),
         idempotency_key: key.as_str().to_owned(),
         correlation_id: None,
         causation_id: None,
         payload: Vec::new(),
-    })
+    }
 }
 
 pub(in crate::rpc) fn payload(body: pb::event::Body) -> Vec<u8> {

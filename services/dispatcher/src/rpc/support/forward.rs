@@ -60,7 +60,7 @@ pub(in crate::rpc) async fn holder(
     let mut tx = dispatcher
         .store
         .requests()
-        .begin(tenant.as_str())
+        .begin(tenant)
         .await
         .map_err(errors::store)?;
     store::holder(&mut tx, tenant.admission_shard())

@@ -2,14 +2,11 @@
 
 use servo_mesh::{Error, Reason};
 use servo_model::limits::COMMENT_BYTES_MAX;
-use servo_model::{RunId, TenantId, WorkerId};
+use servo_model::{RunId, TenantScope, WorkerId};
 
-use crate::core::ALL_TENANTS;
+use servo_service::request;
+
 use crate::rpc::Dispatcher;
-
-pub(in crate::rpc) fn parse_tenant(text: &str) -> Result<TenantId, Error> {
-    parse("tenant", text)
-}
 
 pub(in crate::rpc) fn parse_worker_id(text: &str) -> Result<WorkerId, Error> {
     parse("worker_id", text)
@@ -27,17 +24,14 @@ fn parse<T: std::str::FromStr<Err = servo_model::ids::IdError>>(
         .map_err(|error: servo_model::ids::IdError| Error::bad_field(field, error.to_string()))
 }
 
-/// Returns the tenant that a worker serves; `None` for all tenants, if the configuration allows
-/// that.
+/// Returns the tenants that a worker serves. All tenants only if the configuration allows that.
 pub(in crate::rpc) fn worker_tenant(
     dispatcher: &Dispatcher,
     tenant: &str,
-) -> Result<Option<TenantId>, Error> {
-    if tenant != ALL_TENANTS {
-        return parse_tenant(tenant).map(Some);
-    }
-    if dispatcher.mesh.config().dispatcher.shared_workers {
-        return Ok(None);
+) -> Result<TenantScope, Error> {
+    let scope = request::tenant_scope(tenant)?;
+    if scope != TenantScope::All || dispatcher.mesh.config().dispatcher.shared_workers {
+        return Ok(scope);
     }
     let message =
         "workers that serve all tenants are disabled; set dispatcher.shared_workers to allow them";

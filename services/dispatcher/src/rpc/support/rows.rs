@@ -2,10 +2,9 @@
 
 use prost::Message as _;
 use servo_model::WorkerId;
-use servo_proto::v1 as pb;
+use servo_proto::{proto_time, v1 as pb};
 
 use crate::store::{PauseRow, WorkerRow};
-use crate::wire;
 
 pub(in crate::rpc) fn listed_worker(row: &WorkerRow) -> pb::Worker {
     pb::Worker {
@@ -13,8 +12,8 @@ pub(in crate::rpc) fn listed_worker(row: &WorkerRow) -> pb::Worker {
         info: pb::WorkerInfo::decode(&*row.info).ok(),
         state: row.state.into(),
         active_attempts: row.active_attempts.unsigned_abs(),
-        seen_time: Some(wire::stored_time(row.seen_at)),
-        register_time: Some(wire::stored_time(row.registered_at)),
+        seen_time: Some(proto_time(row.seen_at)),
+        register_time: Some(proto_time(row.registered_at)),
         last_command: row.command.into(),
         version: row.version.unsigned_abs(),
     }
@@ -23,7 +22,7 @@ pub(in crate::rpc) fn listed_worker(row: &WorkerRow) -> pb::Worker {
 pub(in crate::rpc) fn dispatch_pause(row: &PauseRow) -> pb::DispatchPause {
     pb::DispatchPause {
         pause_id: row.pause_id.clone(),
-        tenant: row.tenant.clone(),
+        tenant: row.tenant.to_string(),
         workspace: row.workspace.clone(),
         pool: row.pool.clone(),
         version: row.version.unsigned_abs(),
@@ -31,6 +30,6 @@ pub(in crate::rpc) fn dispatch_pause(row: &PauseRow) -> pb::DispatchPause {
             principal: row.principal.clone(),
             comment: row.comment.clone(),
         }),
-        start_time: Some(wire::stored_time(row.started_at)),
+        start_time: Some(proto_time(row.started_at)),
     }
 }

@@ -3,9 +3,9 @@
 
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{EventType, WorkerId};
-use servo_proto::v1 as pb;
-use servo_store::{NewEvent, Timestamp};
+use servo_model::{EventType, TenantScope, Timestamp, WorkerId};
+use servo_proto::{proto_time, v1 as pb};
+use servo_store::NewEvent;
 use uuid::Uuid;
 
 use super::events::{new_event, new_event_id, payload};
@@ -13,16 +13,15 @@ use super::parse::{check_comment, check_version};
 use super::rows::listed_worker;
 use crate::rpc::Dispatcher;
 use crate::store::{self, WorkerRow};
-use crate::wire;
 use servo_service::errors;
 
 pub(in crate::rpc) struct Command {
-    pub(in crate::rpc) tenant: String,
+    pub(in crate::rpc) tenant: TenantScope,
     pub(in crate::rpc) worker: WorkerId,
     pub(in crate::rpc) command: pb::WorkerCommand,
     pub(in crate::rpc) expected_version: u64,
     /// When attempts that still run are stopped; `None` for never.
-    pub(in crate::rpc) cut_off: Option<f64>,
+    pub(in crate::rpc) cut_off: Option<Timestamp>,
     pub(in crate::rpc) requested_by: pb::Actor,
 }
 
@@ -35,7 +34,7 @@ pub(in crate::rpc) async fn command_worker(
     let mut tx = dispatcher
         .store
         .requests()
-        .begin(&command.tenant)
+        .begin_in(&command.tenant)
         .await
         .map_err(errors::store)?;
     let row = store::lock_worker(&mut tx, &command.tenant, command.worker)
@@ -49,7 +48,7 @@ pub(in crate::rpc) async fn command_worker(
     })?;
     check_version(command.expected_version, row.version)?;
     if row.command < command.command as i16 {
-        let event = apply(&mut row, &command)?;
+        let event = apply(&mut row, &command);
         store::command_worker(&mut tx, &command.tenant, &row)
             .await
             .map_err(errors::store)?;
@@ -67,25 +66,22 @@ pub(in crate::rpc) async fn command_worker(
 }
 
 /// Applies the command to the row and returns the event that records it.
-fn apply(row: &mut WorkerRow, command: &Command) -> Result<NewEvent, Error> {
+fn apply(row: &mut WorkerRow, command: &Command) -> NewEvent {
     let event_id = Uuid::from_bytes(*new_event_id().as_bytes());
     row.version += 1;
     row.command = command.command as i16;
     row.event_id = Some(event_id);
-    row.cut_off_at = command
-        .cut_off
-        .map(|at| Timestamp::from_unix_us((at * 1e6) as i64));
+    row.cut_off_at = command.cut_off;
     let body = pb::WorkerCommanded {
         worker_id: command.worker.to_string(),
         command: command.command.into(),
         version: row.version.unsigned_abs(),
-        deadline: command.cut_off.map(wire::timestamp),
+        deadline: command.cut_off.map(proto_time),
         requested_by: Some(command.requested_by.clone()),
     };
     let key = IdempotencyKey::worker_commanded(&command.worker, row.version.unsigned_abs());
-    let event = new_event(&command.tenant, EventType::WorkerCommanded, event_id, &key);
-    Ok(NewEvent {
+    NewEvent {
         payload: payload(pb::event::Body::WorkerCommanded(body)),
-        ..event?
-    })
+        ..new_event(&command.tenant, EventType::WorkerCommanded, event_id, &key)
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use servo_model::Timestamp;
 use servo_model::mapping::Axis;
 use servo_model::partitioning::Moment;
 
@@ -18,10 +19,10 @@ pub(crate) struct Reads {
     upstream_lengths: Vec<u64>,
     lengths: Vec<u64>,
     /// When each upstream partition's promoted version became readable, by index.
-    readable: HashMap<u64, i64>,
+    readable: HashMap<u64, Timestamp>,
     /// Cached results for partitions that read more than one upstream partition, keyed by the
     /// digits that determine which ones.
-    cache: HashMap<Vec<u64>, Option<i64>>,
+    cache: HashMap<Vec<u64>, Option<Timestamp>>,
 }
 
 impl Reads {
@@ -53,14 +54,14 @@ impl Reads {
 
     /// Records that an upstream partition has had a readable version since then. Partitions that no
     /// longer exist are ignored.
-    pub(crate) fn note(&mut self, key: &str, readable_at: i64) {
+    pub(crate) fn note(&mut self, key: &str, readable_at: Timestamp) {
         if let Some(index) = self.order.index_of(key) {
             self.readable.insert(index, readable_at);
         }
     }
 
     /// Returns the time of the newest version that the partition with this index reads.
-    pub(super) fn newest(&mut self, index: u64) -> Option<i64> {
+    pub(super) fn newest(&mut self, index: u64) -> Option<Timestamp> {
         let digits = digits(index, &self.lengths);
         let lists: Vec<&[u64]> = self.axes.iter().map(|axis| read(axis, &digits)).collect();
         let count = lists
@@ -116,8 +117,8 @@ fn newest_of_combinations(
     lists: &[&[u64]],
     lengths: &[u64],
     index: u64,
-    readable: &HashMap<u64, i64>,
-) -> Option<i64> {
+    readable: &HashMap<u64, Timestamp>,
+) -> Option<Timestamp> {
     match (lists.split_first(), lengths.split_first()) {
         (Some((list, lists)), Some((length, lengths))) => list
             .iter()
@@ -131,8 +132,8 @@ fn newest_of_combinations(
 fn newest_among_readable(
     lists: &[&[u64]],
     lengths: &[u64],
-    readable: &HashMap<u64, i64>,
-) -> Option<i64> {
+    readable: &HashMap<u64, Timestamp>,
+) -> Option<Timestamp> {
     let is_read = |index: u64| {
         let digits = digits(index, lengths);
         digits
@@ -151,6 +152,10 @@ fn newest_among_readable(
 mod tests {
     use super::*;
     use crate::core::samples::{asset, days, fixed, manifest, partitioned};
+
+    fn at(us: i64) -> Timestamp {
+        Timestamp::from_unix_us(us)
+    }
 
     /// `n/down` by region reads `n/up` by day and region.
     fn by_region() -> Reads {
@@ -174,10 +179,10 @@ mod tests {
     #[test]
     fn newest_returns_the_time_of_the_newest_upstream_partition() {
         let mut reads = by_region();
-        reads.note("day=d:2026-01-03,region=s:us", 8);
-        reads.note("day=d:2026-01-09,region=s:us", 5);
-        reads.note("day=d:2026-01-09,region=s:asia", 99);
-        assert_eq!((reads.newest(0), reads.newest(1)), (None, Some(8)));
+        reads.note("day=d:2026-01-03,region=s:us", at(8));
+        reads.note("day=d:2026-01-09,region=s:us", at(5));
+        reads.note("day=d:2026-01-09,region=s:asia", at(99));
+        assert_eq!((reads.newest(0), reads.newest(1)), (None, Some(at(8))));
     }
 
     #[test]
@@ -186,14 +191,14 @@ mod tests {
         for day in 1..=31 {
             reads.note(
                 &format!("day=d:2026-01-{day:02},region=s:eu"),
-                (day * 7) % 31,
+                at((day * 7) % 31),
             );
-            reads.note(&format!("day=d:2026-01-{day:02},region=s:us"), 40);
+            reads.note(&format!("day=d:2026-01-{day:02},region=s:us"), at(40));
         }
         let lists: Vec<&[u64]> = vec![&[1, 2, 30], &[0]];
         let walked = newest_of_combinations(&lists, &reads.upstream_lengths, 0, &reads.readable);
         // Days 2, 3 and 31, times 7, modulo 31.
-        assert_eq!(walked, Some(21));
+        assert_eq!(walked, Some(at(21)));
         assert_eq!(
             newest_among_readable(&lists, &reads.upstream_lengths, &reads.readable),
             walked

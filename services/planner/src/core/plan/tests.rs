@@ -1,4 +1,7 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
+use servo_model::Timestamp;
 use servo_proto::v1::dimension_mapping::Rule;
 use servo_proto::v1::partition_selection::Partitions;
 use servo_proto::v1::{
@@ -10,6 +13,8 @@ use super::*;
 use crate::core::freshness::{Status, Version};
 use crate::core::samples::{asset, days, fixed, keys, manifest, partitioned, run, source, time};
 
+static TENANT: LazyLock<TenantId> = LazyLock::new(|| "acme".parse().unwrap());
+static WORKSPACE: LazyLock<WorkspaceId> = LazyLock::new(|| "prod".parse().unwrap());
 const DEPLOYMENT: &str = "01JCZX5RA0000000000000000A";
 
 fn moment() -> Moment {
@@ -21,8 +26,8 @@ fn moment() -> Moment {
 
 fn request(spec: &RunSpec) -> PlanRequest<'_> {
     PlanRequest {
-        tenant: "acme",
-        workspace: "prod",
+        tenant: &TENANT,
+        workspace: &WORKSPACE,
         deployment_id: DEPLOYMENT,
         spec,
         reused: &[],
@@ -595,11 +600,12 @@ proptest! {
 /// Statuses from `(asset, partition, time of its version, newest attempt failed)`.
 fn statuses(known: &[(&str, &str, i64, bool)]) -> Statuses {
     let status = |(asset, partition, at, failed): &(&str, &str, i64, bool)| {
-        let promoted = (*at > 0).then(|| Version {
-            recorded_at: *at,
-            readable_at: *at,
+        let version = |at| Version {
+            recorded_at: at,
+            readable_at: at,
             code: String::new(),
-        });
+        };
+        let promoted = (*at > 0).then(|| version(Timestamp::from_unix_us(*at)));
         (
             ((*asset).to_owned(), (*partition).to_owned()),
             Status {

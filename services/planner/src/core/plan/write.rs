@@ -23,13 +23,13 @@ pub(super) fn plan(
 ) -> Result<BuiltPlan, Refusal> {
     let assets: BTreeSet<u32> = drafts.iter().map(|draft| draft.asset).collect();
     let reused = reused(request.reused)?;
-    let header = header(graph, request, &assets, &reused)?;
+    let header = header(graph, request, &assets, &reused);
     let plan = Plan::new(header, tasks(graph, request, &drafts)).map_err(plan_error)?;
     let message = pb::Plan {
         plan_id: plan.id().to_string(),
         fingerprint: plan.fingerprint().to_string(),
-        tenant: request.tenant.to_owned(),
-        workspace: request.workspace.to_owned(),
+        tenant: request.tenant.to_string(),
+        workspace: request.workspace.to_string(),
         deployment_id: request.deployment_id.to_owned(),
         manifest_digest: graph.digest.to_string(),
         assets: assets
@@ -52,10 +52,7 @@ fn header(
     request: &PlanRequest<'_>,
     assets: &BTreeSet<u32>,
     reused: &[ReusedOutput],
-) -> Result<PlanHeader, Refusal> {
-    let invalid = |field: &str, error: servo_model::ids::IdError| {
-        Refusal::of_field(Reason::InvalidField, field, error.to_string())
-    };
+) -> PlanHeader {
     let digests = assets.iter().filter_map(|asset| {
         let (_, digest) = graph.planned[*asset as usize].as_ref()?;
         Some((
@@ -76,18 +73,12 @@ fn header(
         ),
         ("reused".to_owned(), Json::Array(reused.collect())),
     ]);
-    Ok(PlanHeader {
-        tenant: request
-            .tenant
-            .parse()
-            .map_err(|error| invalid("tenant", error))?,
-        workspace: request
-            .workspace
-            .parse()
-            .map_err(|error| invalid("workspace", error))?,
+    PlanHeader {
+        tenant: request.tenant.clone(),
+        workspace: request.workspace.clone(),
         deployment: graph.digest,
         settings,
-    })
+    }
 }
 
 /// A task with a single output is written without the list of further outputs, so that plans stored

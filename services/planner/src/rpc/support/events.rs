@@ -1,9 +1,8 @@
 //! Builds events of the catalog stream.
 
-use jiff::Timestamp;
 use prost::Message as _;
-use servo_mesh::Caller;
-use servo_model::{DeploymentId, Digest, EventId, EventType, Stream};
+use servo_mesh::{Caller, now};
+use servo_model::{DeploymentId, Digest, EventId, EventType, ShardId, Stream};
 use servo_proto::v1 as pb;
 use servo_store::NewEvent;
 use uuid::Uuid;
@@ -30,8 +29,8 @@ pub(crate) fn catalog_event(
         kind,
         version: 1,
         shard: catalog_shard(scope),
-        tenant: scope.tenant.clone(),
-        workspace: scope.workspace.clone(),
+        tenant: (&scope.tenant).into(),
+        workspace: scope.workspace.to_string(),
         idempotency_key: idempotency_key.to_owned(),
         correlation_id: None,
         causation_id: None,
@@ -40,21 +39,17 @@ pub(crate) fn catalog_event(
 }
 
 /// Returns the same shard for all events of a workspace, so that they have one order.
-fn catalog_shard(scope: &Scope) -> i16 {
+fn catalog_shard(scope: &Scope) -> ShardId {
     let hash = Digest::of(format!("{}/{}", scope.tenant, scope.workspace));
-    i16::from(hash.as_bytes()[0]) % Stream::Catalog.shards()
+    Stream::Catalog.shard_of(&hash)
 }
 
 fn new_event_id() -> EventId {
-    EventId::new(millis(), rand::random())
+    EventId::new(now().unix_ms(), rand::random())
 }
 
 pub(crate) fn new_deployment_id() -> DeploymentId {
-    DeploymentId::new(millis(), rand::random())
-}
-
-fn millis() -> u64 {
-    u64::try_from(Timestamp::now().as_millisecond()).unwrap_or(0)
+    DeploymentId::new(now().unix_ms(), rand::random())
 }
 
 pub(crate) fn event_id(event: &NewEvent) -> String {

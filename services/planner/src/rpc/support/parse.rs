@@ -20,8 +20,8 @@ pub(crate) fn scope(request: &impl Scoped) -> Result<Scope, Error> {
 
 pub(crate) fn parse_scope(tenant: &str, workspace: &str) -> Result<Scope, Error> {
     Ok(Scope {
-        tenant: request::tenant(tenant)?.to_string(),
-        workspace: request::workspace(workspace)?.to_string(),
+        tenant: request::tenant(tenant)?,
+        workspace: request::workspace(workspace)?,
     })
 }
 

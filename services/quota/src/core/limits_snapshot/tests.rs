@@ -2,24 +2,25 @@ use servo_proto::v1::{Budget, Pool, QuotaLimits};
 
 use super::*;
 
-fn tenant(name: &str, tasks: u32) -> TenantLimits {
+const PLATFORM: &str = "-";
+
+fn tenant(name: &str, tasks: u32) -> (TenantScope, TenantLimits) {
     let limits = QuotaLimits {
         max_concurrent_tasks: Some(tasks),
         ..Default::default()
     };
-    TenantLimits {
+    let limits = TenantLimits {
         tenant: name.into(),
         limits: Some(limits),
         ..Default::default()
-    }
+    };
+    (name.parse().unwrap(), limits)
 }
 
 /// Heads with every shard at the same position.
 fn at(position: i64) -> Heads {
-    Heads(vec![
-        position;
-        usize::try_from(Stream::Quota.shards()).unwrap()
-    ])
+    let position = Position::new(position).unwrap();
+    Heads(Stream::Quota.shards().map(|_| position).collect())
 }
 
 fn limits_of(messages: &[WatchLimitsResponse]) -> Vec<(&str, u32)> {
@@ -114,14 +115,15 @@ fn a_missed_change_of_the_defaults_sends_everything() {
 #[test]
 fn budgets_are_sent_again_at_every_resumption() {
     let mut snapshot = snapshot();
+    let (scope, limits) = tenant("c", 3);
     let budgeted = TenantLimits {
         budgets: vec![Budget::default()],
-        ..tenant("c", 3)
+        ..limits
     };
-    snapshot.update(at(2), vec![budgeted]);
+    snapshot.update(at(2), vec![(scope.clone(), budgeted)]);
     let token = snapshot.keepalive().resume_token;
     assert_eq!(limits_of(&snapshot.initial_messages(&token).0), [("c", 3)]);
-    assert_eq!(snapshot.with_budgets(), ["c"]);
+    assert_eq!(snapshot.with_budgets(), [scope]);
 }
 
 #[test]
@@ -132,9 +134,10 @@ fn a_large_snapshot_is_split_and_only_the_last_message_is_caught_up() {
         description: "x".repeat(1_000),
         ..Default::default()
     };
-    let large = |n: u32| TenantLimits {
-        pools: vec![pool.clone(); 900],
-        ..tenant(&format!("t{n}"), n)
+    let large = |n: u32| {
+        let (scope, limits) = tenant(&format!("t{n}"), n);
+        let pools = vec![pool.clone(); 900];
+        (scope, TenantLimits { pools, ..limits })
     };
     snapshot.update(at(5), (0..4).map(large).collect());
     let (messages, _) = snapshot.initial_messages("");

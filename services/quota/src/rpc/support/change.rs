@@ -4,7 +4,7 @@
 use prost::Message;
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
-use servo_model::{Digest, EventId, EventType};
+use servo_model::{Digest, EventId, EventType, TenantScope};
 use servo_proto::v1 as pb;
 use servo_proto::v1::{Actor, QuotaChanged};
 use servo_store::{NewEvent, Outcome, TenantTx};
@@ -22,7 +22,7 @@ use crate::store::{quotas, requests};
 pub(crate) struct ChangeRequest<'a> {
     pub(crate) method: &'static str,
     pub(crate) caller: &'a Caller,
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantScope,
     pub(crate) request_id: &'a str,
     pub(crate) comment: &'a str,
     /// The whole request, encoded.
@@ -38,7 +38,7 @@ pub(crate) enum Begun<'a, A> {
 /// An open change, under the tenant's lock.
 pub(crate) struct Change<'a> {
     pub(crate) tx: TenantTx,
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantScope,
     quota: &'a Quota,
     caller: &'a Caller,
     request_id: &'a str,
@@ -53,7 +53,7 @@ pub(crate) async fn begin<'a, A: Message + Default>(
     check_request_id(request.request_id)?;
     check_text("comment", request.comment).map_err(field_error)?;
     let body = Digest::of([request.method.as_bytes(), &request.body].concat());
-    let mut tx = quota.begin(&request.tenant).await?;
+    let mut tx = quota.begin_in(&request.tenant).await?;
     quotas::lock(&mut tx, &request.tenant)
         .await
         .map_err(store_error)?;

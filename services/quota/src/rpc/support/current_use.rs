@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use servo_model::TenantId;
 use servo_proto::v1::{
     CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse, QuotaUse,
 };
@@ -16,7 +17,7 @@ const USE_TIMEOUT: Duration = Duration::from_secs(1);
 impl Quota {
     /// Returns `None` when one of the services does not answer, because a partial answer would look
     /// complete.
-    pub(crate) async fn current_use(&self, tenant: &str) -> Option<QuotaUse> {
+    pub(crate) async fn current_use(&self, tenant: &TenantId) -> Option<QuotaUse> {
         let (tasks, runs) = tokio::join!(self.count_use(tenant, ""), self.count_runs(tenant));
         let (tasks, runs) = (tasks?, runs?);
         Some(QuotaUse {
@@ -30,9 +31,13 @@ impl Quota {
     }
 
     /// Returns the slots taken in all pools of the tenant, and the holders of those of `pool`.
-    pub(crate) async fn count_use(&self, tenant: &str, pool: &str) -> Option<CountUseResponse> {
+    pub(crate) async fn count_use(
+        &self,
+        tenant: &TenantId,
+        pool: &str,
+    ) -> Option<CountUseResponse> {
         let request = CountUseRequest {
-            tenant: tenant.to_owned(),
+            tenant: tenant.to_string(),
             pool: pool.to_owned(),
         };
         log_failure(
@@ -44,9 +49,9 @@ impl Quota {
         )
     }
 
-    async fn count_runs(&self, tenant: &str) -> Option<CountRunsResponse> {
+    async fn count_runs(&self, tenant: &TenantId) -> Option<CountRunsResponse> {
         let request = CountRunsRequest {
-            tenant: tenant.to_owned(),
+            tenant: tenant.to_string(),
         };
         log_failure(
             self.scheduler

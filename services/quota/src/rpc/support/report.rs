@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
 use servo_mesh::paging::page_size;
-use servo_mesh::{Error, Reason};
+use servo_mesh::{Error, Reason, now};
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
+use servo_model::{TenantId, Timestamp};
+use servo_proto::from_proto_time;
 use servo_proto::v1::ReportGrain;
-use servo_store::Timestamp as Stored;
 
 use super::errors::{field_error, store_error};
 use crate::core::report::{Groups, filter, groups};
@@ -20,7 +20,7 @@ const SEPARATOR: char = '\u{1f}';
 /// A request of either method.
 pub(crate) struct ReportRequest<'a> {
     pub(crate) method: &'static str,
-    pub(crate) tenant: &'a str,
+    pub(crate) tenant: &'a TenantId,
     pub(crate) page_size: i32,
     pub(crate) page_token: &'a str,
     pub(crate) filter: &'a str,
@@ -96,15 +96,6 @@ pub(crate) fn group(groups: Groups, key: &LineKey) -> BTreeMap<String, String> {
         .collect()
 }
 
-pub(crate) fn wire_time(time: Stored) -> prost_types::Timestamp {
-    let us = time.unix_us();
-    let nanos = i32::try_from(us.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
-    prost_types::Timestamp {
-        seconds: us.div_euclid(1_000_000),
-        nanos,
-    }
-}
-
 /// Returns everything that determines the list, to bind page tokens to it.
 fn list_key(report: &ReportRequest<'_>) -> Vec<String> {
     let time = |time: Option<prost_types::Timestamp>| {
@@ -112,7 +103,7 @@ fn list_key(report: &ReportRequest<'_>) -> Vec<String> {
     };
     let mut list_key = vec![
         report.method.to_owned(),
-        report.tenant.to_owned(),
+        report.tenant.to_string(),
         report.filter.to_owned(),
         time(report.start_time),
         time(report.end_time),
@@ -122,7 +113,7 @@ fn list_key(report: &ReportRequest<'_>) -> Vec<String> {
     list_key
 }
 
-fn cursor_of(end: Stored, key: &LineKey) -> String {
+fn cursor_of(end: Timestamp, key: &LineKey) -> String {
     let parts = [
         end.unix_us().to_string(),
         key.begins.unix_us().to_string(),
@@ -133,12 +124,12 @@ fn cursor_of(end: Stored, key: &LineKey) -> String {
     parts.join(&SEPARATOR.to_string())
 }
 
-fn parse_cursor(cursor: &str) -> Option<(Stored, LineKey)> {
+fn parse_cursor(cursor: &str) -> Option<(Timestamp, LineKey)> {
     let parts: Vec<&str> = cursor.split(SEPARATOR).collect();
     let [end, begins, workspace, asset, pool] = parts.as_slice() else {
         return None;
     };
-    let time = |us: &str| us.parse().ok().map(Stored::from_unix_us);
+    let time = |us: &str| us.parse().ok().map(Timestamp::from_unix_us);
     let text = |text: &str| text.to_owned();
     let key = LineKey {
         begins: time(begins)?,
@@ -149,20 +140,16 @@ fn parse_cursor(cursor: &str) -> Option<(Stored, LineKey)> {
     Some((time(end)?, key))
 }
 
-fn now() -> Stored {
-    crate::wire::to_stored(Timestamp::now())
-}
-
-fn time(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Stored>, Error> {
+/// Only times that a calendar has are valid, because Postgres cannot store all others.
+fn time(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Timestamp>, Error> {
+    let has_date = |time: &Timestamp| Timestamp::from(time.to_jiff()) == *time;
     let parse = |time: prost_types::Timestamp| {
-        Timestamp::new(time.seconds, time.nanos)
-            .map(crate::wire::to_stored)
-            .map_err(|_| {
-                Error::bad_field(
-                    field,
-                    format!("is {} s, which is not a valid time", time.seconds),
-                )
-            })
+        from_proto_time(&time).filter(has_date).ok_or_else(|| {
+            Error::bad_field(
+                field,
+                format!("is {} s, which is not a valid time", time.seconds),
+            )
+        })
     };
     time.map(parse).transpose()
 }

@@ -76,7 +76,7 @@ fn f05_heartbeats_do_not_extend_the_execution_timeout() {
     let world = running();
     let settings = world.plan.settings(0);
     let started = task_row(&world, p(0)).started_at.unwrap();
-    let deadline = started + settings.execution_us;
+    let deadline = started.plus_us(settings.execution_us);
     let due = due_of(task_row(&world, p(0)), settings, Some(deadline)).unwrap();
     assert_eq!((due.kind, due.at), (TimerKind::Execution, deadline));
 }
@@ -85,8 +85,8 @@ fn f05_heartbeats_do_not_extend_the_execution_timeout() {
 fn f07_a_started_attempt_outlives_its_dispatch_deadline() {
     let mut world = running();
     let settings = world.plan.settings(0);
-    let beaten = world.now + 45 * 60 * 1_000_000;
-    assert!(beaten > world.now + ACK_US);
+    let beaten = world.now.plus_us(45 * 60 * 1_000_000);
+    assert!(beaten > world.now.plus_us(ACK_US));
     let due = due_of(task_row(&world, p(0)), settings, Some(beaten)).unwrap();
     assert!(due.at > beaten, "{due:?}");
     assert_eq!(

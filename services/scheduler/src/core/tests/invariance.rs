@@ -1,12 +1,12 @@
 //! INV-1 and INV-2: duplicates, and the order of events that do not conflict, change nothing.
 
 use proptest::prelude::*;
-use servo_model::TaskRef;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
+use servo_model::{TaskRef, Timestamp};
 
 use super::world::{World, any_plan, claimed, failed, finished, p, plan, quarantined, requested};
-use crate::core::{Changes, Event, Outcome, Run, Time, TimerKind, Verdict, fold};
+use crate::core::{Changes, Event, Outcome, Run, TimerKind, Verdict, fold};
 
 /// A run without the times that depend on other tasks' events.
 type Shape = (
@@ -24,7 +24,7 @@ fn shape(run: &Run) -> Shape {
     (run.state, run.reason, run.error.clone(), task_rows)
 }
 
-fn refold(events: &[(Event, Time)]) -> Run {
+fn refold(events: &[(Event, Timestamp)]) -> Run {
     let mut run = requested();
     for (event, at) in events {
         fold(&mut run, event, *at, &mut Changes::default());
@@ -33,12 +33,12 @@ fn refold(events: &[(Event, Time)]) -> Run {
 }
 
 /// Plays a random run to its end and returns every folded event.
-fn play(plan: &std::sync::Arc<crate::core::Plan>, dice: &[u8]) -> Vec<(Event, Time)> {
+fn play(plan: &std::sync::Arc<crate::core::Plan>, dice: &[u8]) -> Vec<(Event, Timestamp)> {
     let mut world = World {
         run: requested(),
         plan: plan.clone(),
         changes: Changes::default(),
-        now: 0,
+        now: Timestamp::UNIX_EPOCH,
     };
     let mut events = Vec::new();
     let mut dice = dice.iter().copied().cycle();

@@ -1,8 +1,8 @@
 //! Scenarios of single runs.
 
-use servo_model::TaskRef;
 use servo_model::retry::ErrorCategory;
 use servo_model::states::{RunState, TaskState, TransitionReason};
+use servo_model::{TaskRef, Timestamp};
 
 use super::world::{
     World, claimed, failed, finished, mapped_plan, p, plan, quarantined, whole_plan,
@@ -71,7 +71,7 @@ fn a_transient_failure_is_tried_again_after_its_delay() {
     world.claim(p(0));
     world.finish(p(0), failed(ErrorCategory::Transient));
     assert_eq!(world.state(p(0)), TaskState::RetryWait);
-    assert!(world.run.task_row(p(0)).unwrap().due_at.unwrap() >= world.now + 500_000);
+    assert!(world.run.task_row(p(0)).unwrap().due_at.unwrap() >= world.now.plus_us(500_000));
     assert_eq!(world.timer(p(0), TimerKind::Retry), Verdict::Folded);
     assert_eq!(world.state(p(0)), TaskState::Ready);
     world.claim(p(0));
@@ -337,7 +337,12 @@ fn a_restored_run_folds_like_the_original() {
     let end = finished(p(1), world.active(p(1)), failed(ErrorCategory::Input));
     for run in [&mut world.run, &mut restored] {
         assert_eq!(
-            fold(run, &end, 99, &mut Changes::default()),
+            fold(
+                run,
+                &end,
+                Timestamp::from_unix_us(99),
+                &mut Changes::default()
+            ),
             Verdict::Folded
         );
     }
@@ -368,16 +373,16 @@ fn force_cancel_requires_a_silent_attempt() {
         )
     };
     // Two heartbeats of 30 s, or half of a shorter timeout.
-    assert_eq!(from(300_000_000, None), claimed_at + 60_000_000);
-    assert_eq!(from(10_000_000, None), claimed_at + 5_000_000);
+    assert_eq!(from(300_000_000, None), claimed_at.plus_us(60_000_000));
+    assert_eq!(from(10_000_000, None), claimed_at.plus_us(5_000_000));
     assert_eq!(
-        from(10_000_000, Some(claimed_at + 7)),
-        claimed_at + 7 + 5_000_000
+        from(10_000_000, Some(claimed_at.plus_us(7))),
+        claimed_at.plus_us(7 + 5_000_000)
     );
     // An older heartbeat belongs to another attempt.
     assert_eq!(
-        from(10_000_000, Some(claimed_at - 7)),
-        claimed_at + 5_000_000
+        from(10_000_000, Some(claimed_at.plus_us(-7))),
+        claimed_at.plus_us(5_000_000)
     );
 }
 

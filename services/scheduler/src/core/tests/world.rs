@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use servo_model::retry::{Backoff, ErrorCategory, RetryPolicy};
 use servo_model::states::TaskState;
-use servo_model::{AssetKey, AttemptId, DispatchId, Operation, RunId, TaskKey, TaskRef};
+use servo_model::{AssetKey, AttemptId, DispatchId, Operation, RunId, TaskKey, TaskRef, Timestamp};
 
 use crate::core::{
-    AssetSettings, Changes, Event, Finished, Outcome, Plan, PlannedTask, Run, RunHeader, Time,
-    TimerKind, TriggerType, Verdict, fold,
+    AssetSettings, Changes, Event, Finished, Outcome, Plan, PlannedTask, Run, RunHeader, TimerKind,
+    TriggerType, Verdict, fold,
 };
 
 pub(super) const RUN: RunId = RunId::from_bytes([7; 16]);
@@ -78,8 +78,8 @@ pub(super) fn requested() -> Run {
         tenant: "acme".parse().unwrap(),
         workspace: "prod".parse().unwrap(),
         fingerprint: [1; 32],
-        created_at: 0,
-        deadline: Some(86_400_000_000),
+        created_at: Timestamp::UNIX_EPOCH,
+        deadline: Some(Timestamp::from_unix_seconds(86_400)),
         priority: 0,
         backfill: false,
         trigger: TriggerType::Manual,
@@ -100,7 +100,7 @@ pub(super) struct World {
     pub(super) run: Run,
     pub(super) plan: Arc<Plan>,
     pub(super) changes: Changes,
-    pub(super) now: Time,
+    pub(super) now: Timestamp,
 }
 
 impl World {
@@ -109,14 +109,14 @@ impl World {
             run: requested(),
             plan: plan.clone(),
             changes: Changes::default(),
-            now: 1,
+            now: Timestamp::from_unix_us(1),
         };
         assert_eq!(world.fold(&Event::PlanCreated { plan }), Verdict::Folded);
         world
     }
 
     pub(super) fn fold(&mut self, event: &Event) -> Verdict {
-        self.now += 1_000;
+        self.now = self.now.plus_us(1_000);
         fold(&mut self.run, event, self.now, &mut self.changes)
     }
 
@@ -198,7 +198,7 @@ pub(super) fn finished(task: TaskRef, attempt_id: AttemptId, outcome: Outcome) -
         attempt_id,
         worker: None,
         session: 1,
-        started_at: Some(5),
+        started_at: Some(Timestamp::from_unix_us(5)),
         outcome,
         outputs: Vec::new(),
         items: None,

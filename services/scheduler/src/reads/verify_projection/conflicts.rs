@@ -68,7 +68,7 @@ fn folded_row(run_id: Uuid, event: &Event) -> Option<ConflictRow> {
         return None;
     };
     Some(ConflictRow {
-        tenant: event.tenant.clone(),
+        tenant: event.tenant.tenant()?.clone(),
         workspace: event.workspace.clone(),
         event_id: event.event_id,
         run_id,

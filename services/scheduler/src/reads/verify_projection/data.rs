@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use servo_mesh::Error;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::MaterializationState;
-use servo_model::{AttemptId, Digest, TaskRef};
+use servo_model::{AttemptId, Digest, TaskRef, Timestamp};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_store::{Event, Timestamp};
+use servo_store::Event;
 use uuid::Uuid;
 
 use super::Comparison;
@@ -47,7 +47,7 @@ fn folded_check(folded_run: &FoldedRun, checked: &RecordedCheck) -> Option<Check
     Some(CheckRow {
         attempt_id: Uuid::from_bytes(*checked.attempt_id.as_bytes()),
         place: checked.place,
-        tenant: folded_run.run.header.tenant.to_string(),
+        tenant: folded_run.run.header.tenant.clone(),
         workspace: folded_run.run.header.workspace.to_string(),
         asset_key: plan
             .settings(checked.task_ref.ordinal)
@@ -62,7 +62,7 @@ fn folded_check(folded_run: &FoldedRun, checked: &RecordedCheck) -> Option<Check
         severity: checked.found.severity,
         ordinal,
         item,
-        recorded_at: Timestamp::from_unix_us(checked.at),
+        recorded_at: checked.at,
         result: checked.found.result.clone(),
     })
 }
@@ -132,12 +132,12 @@ fn folded_version(
         attempt_id: Uuid::from_bytes(*made.attempt_id.as_bytes()),
         asset_key: made.asset_key.clone(),
         partition_key: made.partition_key.clone(),
-        tenant: folded_run.run.header.tenant.to_string(),
+        tenant: folded_run.run.header.tenant.clone(),
         workspace: folded_run.run.header.workspace.to_string(),
         run_number: folded_run.run.header.number,
         ordinal,
         item,
-        recorded_at: Timestamp::from_unix_us(made.at),
+        recorded_at: made.at,
         output: made.output.clone(),
         status: decided.cloned().unwrap_or_else(|| initial_status(made)),
     }
@@ -171,7 +171,7 @@ fn initial_status(made: &Materialized) -> VersionStatus {
     VersionStatus {
         state: state.code(),
         version: 0,
-        promoted_at: is_promoted.then(|| Timestamp::from_unix_us(made.at)),
+        promoted_at: is_promoted.then_some(made.at),
         resolved_by: None,
         resolved_event: None,
     }

@@ -1,6 +1,7 @@
 //! A run folded again from its events, with the rows that they write to other tables.
 
 use servo_mesh::{Error, Reason};
+use servo_model::Position;
 use servo_model::idempotency::IdempotencyKey;
 use servo_proto::v1::event::Body;
 use servo_store::Event;
@@ -32,7 +33,7 @@ pub(super) async fn find_row(reads: &Reads, number: i64) -> Result<Option<Stored
 pub(super) async fn read(
     reads: &Reads,
     row: &StoredRun,
-    until: i64,
+    until: Position,
 ) -> Result<Option<FoldedRun>, Error> {
     let events = read_events(reads, row, until).await?;
     let loops = reads.store.loops();
@@ -48,7 +49,7 @@ pub(super) async fn read(
         .map_err(|fault| Error::new(Reason::Internal, fault))
 }
 
-async fn read_events(reads: &Reads, row: &StoredRun, until: i64) -> Result<Vec<Event>, Error> {
+async fn read_events(reads: &Reads, row: &StoredRun, until: Position) -> Result<Vec<Event>, Error> {
     let (shard, first) = run_history::first_event(row.run_number);
     let run_events = RunEvents {
         run_id: row.run_id,
@@ -68,14 +69,15 @@ pub(super) async fn find_event(
     folded: &FoldedRun,
     key: &IdempotencyKey,
 ) -> Result<Option<Event>, Error> {
-    let (tenant, workspace) = (
-        folded.run.header.tenant.as_str(),
-        folded.run.header.workspace.as_str(),
-    );
+    let header = &folded.run.header;
     reads
         .store
         .reader()
-        .by_key(tenant, workspace, key.as_str())
+        .by_key(
+            &header.tenant.clone().into(),
+            header.workspace.as_str(),
+            key.as_str(),
+        )
         .await
         .map_err(errors::store)
 }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use servo_mesh::Error;
+use servo_model::Position;
 use servo_proto::v1 as pb;
 
 use self::folded_run::FoldedRun;
@@ -66,7 +67,7 @@ pub(crate) async fn compare_run(
     Ok(ended)
 }
 
-async fn watermark(reads: &Reads, run_number: i64) -> Result<i64, Error> {
+async fn watermark(reads: &Reads, run_number: i64) -> Result<Position, Error> {
     let (shard, _) = run_history::first_event(run_number);
     shards::watermark(reads.store.loops(), shard)
         .await

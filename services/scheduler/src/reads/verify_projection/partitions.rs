@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Value, json};
 use servo_mesh::Error;
-use servo_store::Timestamp;
+use servo_model::Timestamp;
 use uuid::Uuid;
 
 use super::folded_run::{self, FoldedRun};
@@ -84,7 +84,7 @@ async fn read(
 ) -> Result<HashMap<AssetPartition, PartitionRow>, Error> {
     let keys: Vec<&AssetPartition> = keys.collect();
     let header = &folded_run.run.header;
-    let scope = (header.tenant.as_str(), header.workspace.as_str());
+    let scope = (&header.tenant, header.workspace.as_str());
     let mut found = HashMap::with_capacity(keys.len());
     for some in keys.chunks(KEYS_PER_READ_MAX) {
         let rows = partitions::list_rows(reads.store.loops(), scope, some)
@@ -160,11 +160,11 @@ fn latest_row(
         asset_key: asset_key.clone(),
         partition_key: partition_key.clone(),
         attempt_id: uuid(last),
-        attempted_at: Timestamp::from_unix_us(last.at),
+        attempted_at: last.at,
         attempt_run: *attempt_run,
         attempt_state: last.state.code(),
         materialization_id: made.map(|(_, update)| uuid(update)),
-        materialized_at: made.map(|(_, update)| Timestamp::from_unix_us(update.at)),
+        materialized_at: made.map(|(_, update)| update.at),
         materialized_run: made.map(|(run, _)| *run),
         code_version: made.map(|(_, update)| update.code_version.clone()),
     })

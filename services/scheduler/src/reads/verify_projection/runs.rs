@@ -1,7 +1,7 @@
 //! Runs and tasks.
 
 use serde_json::{Value, json};
-use servo_model::TaskRef;
+use servo_model::{TaskRef, Timestamp};
 
 use super::Rows;
 use crate::core::{Run, TaskRow};
@@ -16,9 +16,9 @@ pub(super) fn run_rows(run: &Run) -> Rows {
         "reason": run.reason.to_string(),
         "stopped_by": run.stopped_by.map(|by| format!("{by:?}")),
         "version": run.version,
-        "changed_at": run.changed_at,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
+        "changed_at": run.changed_at.unix_us(),
+        "started_at": run.started_at.map(Timestamp::unix_us),
+        "ended_at": run.ended_at.map(Timestamp::unix_us),
         "error": run.error.as_ref().map(|(ordinal, error)| json!([ordinal, error])),
         "plan_id": run.plan.as_ref().map(|plan| servo_model::Digest::from_bytes(plan.plan_id).to_string()),
         "tasks": counts,
@@ -51,11 +51,11 @@ fn task_line(task_row: &TaskRow) -> Value {
         "pushed": task_row.pushed,
         "session": task_row.session,
         "worker": task_row.worker.map(|id| servo_model::WorkerId::from_bytes(id).to_string()),
-        "changed_at": task_row.changed_at,
-        "ready_at": task_row.ready_at,
-        "claimed_at": task_row.claimed_at,
-        "started_at": task_row.started_at,
-        "ended_at": task_row.ended_at,
-        "due_at": task_row.due_at,
+        "changed_at": task_row.changed_at.unix_us(),
+        "ready_at": task_row.ready_at.map(Timestamp::unix_us),
+        "claimed_at": task_row.claimed_at.map(Timestamp::unix_us),
+        "started_at": task_row.started_at.map(Timestamp::unix_us),
+        "ended_at": task_row.ended_at.map(Timestamp::unix_us),
+        "due_at": task_row.due_at.map(Timestamp::unix_us),
     })
 }

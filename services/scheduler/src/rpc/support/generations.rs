@@ -51,7 +51,7 @@ fn query(scheduler: &Scheduler, call: &Call, key: &RunKey, generation: u32) -> R
         run_id: scheduler
             .run_ids
             .derive(tenant, workspace, &key.in_generation(generation)),
-        tenant: tenant.to_string(),
+        tenant: tenant.clone(),
         workspace: workspace.to_string(),
         request_id: None,
     }

@@ -4,8 +4,8 @@
 //! is needed and of two concurrent calls only one is accepted.
 
 use servo_mesh::{Error, Reason};
-use servo_model::RunId;
 use servo_model::idempotency::IdempotencyKey;
+use servo_model::{RunId, TenantId};
 use servo_proto::v1::event::Body;
 
 use super::errors;
@@ -23,7 +23,7 @@ pub(crate) fn event_key(request_id: &str, run_id: &RunId, version: u64) -> Strin
 /// Finds the event of the first call with this request id. Fails if that call was a different one.
 pub(crate) async fn find_first(
     scheduler: &Scheduler,
-    (tenant, workspace): (&str, &str),
+    (tenant, workspace): (&TenantId, &str),
     request_id: &str,
     is_same: impl FnOnce(&Body) -> bool,
 ) -> Result<Option<String>, Error> {
@@ -35,7 +35,7 @@ pub(crate) async fn find_first(
         .reads
         .store
         .reader()
-        .by_key(tenant, workspace, key.as_str())
+        .by_key(&tenant.into(), workspace, key.as_str())
         .await;
     let Some(event) = found.map_err(errors::store)? else {
         return Ok(None);

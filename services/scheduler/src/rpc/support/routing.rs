@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use servo_mesh::error::reason_of;
 use servo_mesh::{Error, Instance, Reason, time_left};
+use servo_model::ShardId;
 use servo_proto::v1 as pb;
 use servo_service::{ShardHolders, errors};
 use tonic::{Code, Status};
@@ -56,7 +57,7 @@ impl Route {
     /// Submits the commands to the shard's holder and returns their outcomes in order.
     pub(crate) async fn submit(
         &self,
-        shard: i16,
+        shard: ShardId,
         commands: Vec<Command>,
     ) -> Result<Vec<Submitted>, Error> {
         let wait = time_left().map_or(WAIT_MAX, |left| {
@@ -90,7 +91,7 @@ impl Route {
     /// Returns `None` when no other instance seems to hold the shard.
     async fn forward_to_holder(
         &self,
-        shard: i16,
+        shard: ShardId,
         commands: &[Command],
     ) -> Result<Option<Vec<Submitted>>, Error> {
         let holder = match self.known_other_holder(shard) {
@@ -121,12 +122,12 @@ impl Route {
     }
 
     /// The other instance that holds the shard, according to the leases now.
-    pub(crate) async fn other_holder(&self, shard: i16) -> Result<Option<Instance>, Error> {
+    pub(crate) async fn other_holder(&self, shard: ShardId) -> Result<Option<Instance>, Error> {
         self.refresh_holders().await?;
         Ok(self.known_other_holder(shard))
     }
 
-    fn known_other_holder(&self, shard: i16) -> Option<Instance> {
+    fn known_other_holder(&self, shard: ShardId) -> Option<Instance> {
         self.holders
             .of(shard)
             .filter(|holder| holder.address != self.own_address)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use servo_mesh::{Caller, Error, Reason};
-use servo_model::RunId;
+use servo_model::{RunId, TenantId};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
@@ -88,8 +88,7 @@ impl ControlRequest {
 pub(crate) async fn control(
     scheduler: &Scheduler,
     caller: &Caller,
-    tenant: &str,
-    workspace: &str,
+    (tenant, workspace): (&TenantId, &str),
     request: ControlRequest,
 ) -> Result<(pb::Run, String), Error> {
     let run_id = parse::run_id(&request.run_id)?;
@@ -149,12 +148,12 @@ pub(crate) async fn control(
 /// The answer to an action that had been applied before: the run and the event that applied it.
 async fn repeated(
     scheduler: &Scheduler,
-    tenant: &str,
+    tenant: &TenantId,
     workspace: &str,
     request: &ControlRequest,
 ) -> Result<(pb::Run, String), Error> {
     let get = pb::GetRunRequest {
-        tenant: tenant.to_owned(),
+        tenant: tenant.to_string(),
         workspace: workspace.to_owned(),
         run_id: request.run_id.clone(),
         include_history: true,
@@ -178,7 +177,7 @@ async fn repeated(
 fn event(
     request: &ControlRequest,
     run_id: RunId,
-    tenant: &str,
+    tenant: &TenantId,
     version: u64,
     actor: pb::Actor,
 ) -> Arc<RunEvent> {
@@ -202,7 +201,7 @@ fn event(
         }),
     };
     Arc::new(RunEvent {
-        tenant: tenant.to_owned(),
+        tenant: tenant.clone(),
         run_id,
         event_id: event_id(),
         idempotency_key: request_ids::event_key(&request.request_id, &run_id, version),

@@ -240,7 +240,7 @@ pub(crate) fn new_run(
         ..Default::default()
     };
     NewRun {
-        tenant: call.tenant.to_string(),
+        tenant: call.tenant.clone(),
         workspace: call.workspace.to_string(),
         run_id,
         event_id: event_id(),
@@ -261,7 +261,7 @@ async fn read_plan(
     call: &Call,
     stored: &pb::StoredPlan,
 ) -> Result<Arc<Plan>, Error> {
-    let (tenant, workspace) = (call.tenant.as_str(), call.workspace.as_str());
+    let (tenant, workspace) = (&call.tenant, call.workspace.as_str());
     let plan = scheduler
         .reads
         .plans

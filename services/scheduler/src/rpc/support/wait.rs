@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use servo_mesh::{Error, Reason, time_left};
-use servo_store::Timestamp;
+use servo_model::Timestamp;
 use tokio::time::Instant;
 use ulid::Ulid;
 use uuid::Uuid;
@@ -21,8 +21,8 @@ const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// An event id contains its creation time; the event is searched around that time, with this
 /// tolerance for differences between clocks.
-const BEFORE_US: i64 = 5_000_000;
-const AFTER_US: i64 = 60_000_000;
+const BEFORE: Duration = Duration::from_secs(5);
+const AFTER: Duration = Duration::from_secs(60);
 
 /// Returns at once when there is nothing to wait for.
 pub(crate) async fn for_event(scheduler: &Scheduler, event_id: &str) -> Result<(), Error> {
@@ -49,13 +49,8 @@ pub(crate) async fn for_event(scheduler: &Scheduler, event_id: &str) -> Result<(
 }
 
 async fn is_folded(scheduler: &Scheduler, id: Ulid) -> Result<bool, Error> {
-    let created_at = i64::try_from(id.timestamp_ms())
-        .unwrap_or(i64::MAX / 2_000)
-        .saturating_mul(1_000);
-    let recorded = (
-        Timestamp::from_unix_us(created_at.saturating_sub(BEFORE_US)),
-        Timestamp::from_unix_us(created_at.saturating_add(AFTER_US)),
-    );
+    let created_at = Timestamp::UNIX_EPOCH.plus(Duration::from_millis(id.timestamp_ms()));
+    let recorded = (created_at.minus(BEFORE), created_at.plus(AFTER));
     let loops = scheduler.reads.store.loops();
     events::is_folded(loops, Uuid::from_u128(id.into()), recorded)
         .await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use servo_model::{RunId, Stream};
+use servo_model::{RunId, ShardId, Stream};
 use servo_proto::v1 as pb;
 use servo_store::{Lease, LeaseTtl, Leases, Store};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -71,10 +71,16 @@ impl ManualLane {
 
 pub(super) fn leases(store: &Store, holder: &str) -> Leases {
     let ttl = LeaseTtl::new(Duration::from_secs(60)).unwrap();
-    Leases::new(store, Stream::Execution, holder, "https://nowhere:1", ttl)
+    Leases::new(
+        store.loops(),
+        Stream::Execution,
+        holder,
+        "https://nowhere:1",
+        ttl,
+    )
 }
 
-pub(super) async fn hold(store: &Store, shard: i16) -> Lease {
+pub(super) async fn hold(store: &Store, shard: ShardId) -> Lease {
     leases(store, "by hand")
         .acquire(&[shard], 1)
         .await

@@ -28,12 +28,13 @@ use servo_local::TestDatabase;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::{RunState, TaskState};
 use servo_model::{
-    AttemptId, Digest, DispatchId, EventType, RunId, RunKey, Service, Stream, TaskRef,
+    AttemptId, Digest, DispatchId, Epoch, EventType, Position, RunId, RunKey, Service, ShardId,
+    Stream, TaskRef, TenantId,
 };
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use servo_proto::v1::event::Body;
-use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Store, query};
+use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Outcome, Store, query};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -48,7 +49,7 @@ use crate::wire;
 
 const LEASE: Duration = Duration::from_secs(3);
 
-struct Instance {
+pub(crate) struct Instance {
     store: Store,
     shards: Shards,
     plans: Plans,
@@ -58,12 +59,16 @@ struct Instance {
     messages: mpsc::Receiver<pb::AdmitResponse>,
 }
 
+fn acme() -> TenantId {
+    "acme".parse().unwrap()
+}
+
 fn store(database: &TestDatabase, service: Service) -> Store {
     let config = DatabaseConfig::new(database.service_url(), database.password().to_owned());
     Store::connect(service, &config).unwrap()
 }
 
-async fn instance(database: &TestDatabase, name: &str) -> Instance {
+pub(crate) async fn instance(database: &TestDatabase, name: &str) -> Instance {
     limited(database, name, Limits::none()).await
 }
 
@@ -106,15 +111,11 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
 
 /// A dispatcher stream for the admission shard of the test tenant.
 fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::Receiver<pb::AdmitResponse>) {
-    let admission_shard = "acme"
-        .parse::<servo_model::TenantId>()
-        .unwrap()
-        .admission_shard();
     let (outbox, messages) = mpsc::channel(10_000);
     (
         DispatcherStream {
             id: 1,
-            leases: BTreeMap::from([(admission_shard, epoch)]),
+            leases: BTreeMap::from([(acme().admission_shard(), Epoch::new(epoch))]),
             outbox,
             stop: CancellationToken::new(),
         },
@@ -123,7 +124,7 @@ fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::Receiver<pb::AdmitR
 }
 
 /// A plan from the upstreams of each task.
-pub(super) fn plan(upstreams: &[&[u32]]) -> pb::Plan {
+pub(crate) fn plan(upstreams: &[&[u32]]) -> pb::Plan {
     let asset = |n: usize| pb::PlannedAsset {
         asset_key: format!("t/a{n}"),
         ..Default::default()
@@ -157,11 +158,16 @@ async fn keep_plan(database: &TestDatabase, plan: &pb::Plan) {
     planner.loops().execute(insert).await.unwrap();
 }
 
-pub(super) fn run_id(n: u8) -> RunId {
+pub(crate) fn run_id(n: u8) -> RunId {
     RunId::from_bytes([n; 16])
 }
 
-fn new_run(instance: &Instance, plan: &pb::Plan, id: RunId, fingerprint: &str) -> Command {
+pub(crate) fn new_run(
+    instance: &Instance,
+    plan: &pb::Plan,
+    id: RunId,
+    fingerprint: &str,
+) -> Command {
     run_with(new_plan(instance, plan), id, fingerprint)
 }
 
@@ -169,7 +175,7 @@ fn run_with(plan: NewPlan, id: RunId, fingerprint: &str) -> Command {
     let key = RunKey::chosen(&format!("key-{id}")).unwrap();
     let fingerprint = RequestFingerprint::from_digest(Digest::of(fingerprint));
     Command::Run(Arc::new(NewRun {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         workspace: "prod".to_owned(),
         run_id: id,
         event_id: event_id(),
@@ -200,7 +206,7 @@ pub(super) fn known_plan(plans: &Plans, plan: &pb::Plan) -> NewPlan {
     }
 }
 
-fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Command {
+pub(crate) fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Command {
     let claim = pb::Claim {
         tenant: "acme".to_owned(),
         run_id: id.to_string(),
@@ -213,14 +219,11 @@ fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Command {
         mode: pb::DispatchMode::Pull.into(),
         worker_id: String::new(),
     };
-    let admission_shard = "acme"
-        .parse::<servo_model::TenantId>()
-        .unwrap()
-        .admission_shard();
     Command::Claim(Arc::new(Claim {
         stream: 1,
+        tenant: acme(),
         run_id: id,
-        admission_shard,
+        admission_shard: acme().admission_shard(),
         task: TaskRef::planned(ordinal),
         event_id: event_id(),
         claim,
@@ -236,7 +239,7 @@ fn attempt_id(id: RunId, ordinal: u32, attempt: u32) -> AttemptId {
     .attempt_id()
 }
 
-fn finished(id: RunId, ordinal: u32, attempt: u32) -> pb::TaskFinished {
+pub(crate) fn finished(id: RunId, ordinal: u32, attempt: u32) -> pb::TaskFinished {
     pb::TaskFinished {
         run_id: id.to_string(),
         task: Some(pb::TaskRef {
@@ -252,7 +255,7 @@ fn finished(id: RunId, ordinal: u32, attempt: u32) -> pb::TaskFinished {
 
 fn finish(id: RunId, ordinal: u32) -> Command {
     Command::Event(Arc::new(RunEvent {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("finished:{}", attempt_id(id, ordinal, 1)),
@@ -261,7 +264,7 @@ fn finish(id: RunId, ordinal: u32) -> Command {
     }))
 }
 
-async fn apply(instance: &Instance, apply: Command) -> super::Applied {
+pub(crate) async fn apply(instance: &Instance, apply: Command) -> super::Applied {
     let shard = apply.run_id().shard();
     instance
         .shards
@@ -271,12 +274,12 @@ async fn apply(instance: &Instance, apply: Command) -> super::Applied {
         .remove(0)
 }
 
-fn folded(done: &super::Applied) {
+pub(crate) fn folded(done: &super::Applied) {
     assert_eq!(done.outcome, CommandOutcome::Fold(Verdict::Folded));
 }
 
 async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
-    let mut tx = store.requests().begin("acme").await.unwrap();
+    let mut tx = store.requests().begin(&acme()).await.unwrap();
     let uuid = Uuid::from_bytes(*id.as_bytes());
     let run: (i16, i64) = tx
         .one(query("SELECT state, run_number FROM scheduler.runs WHERE run_id = $1").bind(uuid))
@@ -325,7 +328,7 @@ async fn a_run_is_folded_from_its_request_to_its_end() {
         apply(&one, new_run(&one, &plan, id, "f")).await.outcome,
         CommandOutcome::Exists
     );
-    let mark: Vec<(i64, i64)> = one
+    let mark: Vec<(Position, Position)> = one
         .store
         .loops()
         .all(
@@ -334,7 +337,8 @@ async fn a_run_is_folded_from_its_request_to_its_end() {
         )
         .await
         .unwrap();
-    assert_eq!(mark, [(6, 6)]);
+    let last = Position::START.plus(6);
+    assert_eq!(mark, [(last, last)]);
 }
 
 #[tokio::test]
@@ -392,7 +396,7 @@ async fn events_of_others_are_folded_before_those_of_the_holder() {
 }
 
 /// Appends the outcome of the first attempt as the callback does when no holder answers.
-async fn record_finish(database: &TestDatabase, id: RunId) {
+pub(crate) async fn record_finish(database: &TestDatabase, id: RunId) -> Outcome {
     let body = Body::TaskFinished(finished(id, 0, 1));
     record(
         database,
@@ -404,24 +408,25 @@ async fn record_finish(database: &TestDatabase, id: RunId) {
         }
         .encode_to_vec(),
     )
-    .await;
+    .await
 }
 
-async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) {
+async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) -> Outcome {
     let callback = store(database, Service::Callback);
     let event = NewEvent {
         event_id: event_id(),
         kind: EventType::TaskFinished,
         version: 1,
         shard: id.shard(),
-        tenant: "acme".to_owned(),
+        tenant: acme().into(),
         workspace: "prod".to_owned(),
         idempotency_key: format!("finished:{}", attempt_id(id, 0, 1)),
         correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
         causation_id: None,
         payload,
     };
-    callback.ledger().append(vec![event]).await.unwrap();
+    let appended = callback.ledger().append(vec![event]).await.unwrap();
+    appended[0].outcome
 }
 
 #[tokio::test]
@@ -538,7 +543,7 @@ async fn instances_share_all_shards() {
         two.lease_keeper.clone().run_once().await.unwrap();
     }
     let holders = one.store.loops().holders(Stream::Execution).await.unwrap();
-    let of = |name: &str| -> Vec<i16> {
+    let of = |name: &str| -> Vec<ShardId> {
         holders
             .iter()
             .filter(|holder| holder.holder == name)

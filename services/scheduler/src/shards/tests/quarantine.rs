@@ -8,7 +8,7 @@ use crate::core::Refusal;
 fn finish_quarantined(id: RunId, ordinal: u32) -> Command {
     let gating = pb::Gating::Quarantine.into();
     Command::Event(Arc::new(RunEvent {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("finished:{}", attempt_id(id, ordinal, 1)),
@@ -95,7 +95,7 @@ async fn made(one: &Instance, plan: &pb::Plan, id: RunId, gating: pb::Gating) ->
 fn decide(id: RunId, decision: pb::QuarantineDecision, version: u64) -> Command {
     let materialization_id = attempt_id(id, 0, 1).to_string();
     Command::Event(Arc::new(RunEvent {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("quarantine:{materialization_id}:{version}"),

@@ -7,7 +7,7 @@ use futures::future::join_all;
 use prost::Message;
 use servo_local::TestDatabase;
 use servo_model::states::{RunState, TaskState};
-use servo_model::{EventType, RunId, Service, Stream};
+use servo_model::{EventType, RunId, Service, ShardId, Stream};
 use servo_proto::v1 as pb;
 use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 use servo_store::{NewEvent, Store};
@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::rebuild::finish_with;
 use super::{
-    Instance, LEASE, apply, attempt_id, claim, event_id, finish, finished, folded, instance,
+    Instance, LEASE, acme, apply, attempt_id, claim, event_id, finish, finished, folded, instance,
     keep_plan, new_run, plan, run_id, states, store,
 };
 use crate::core::Verdict;
@@ -43,13 +43,13 @@ async fn deadlocks(database: &TestDatabase, stores: &[&Store]) -> i64 {
 }
 
 /// An event of an unknown run, which the fold skips.
-fn foreign(shard: i16) -> NewEvent {
+fn foreign(shard: ShardId) -> NewEvent {
     let id = event_id();
     let nobody = std::array::from_fn(|place| {
         if place == 15 {
             u8::MAX
         } else {
-            shard.to_be_bytes()[1]
+            shard.get().to_be_bytes()[1]
         }
     });
     NewEvent {
@@ -57,7 +57,7 @@ fn foreign(shard: i16) -> NewEvent {
         kind: EventType::TaskFinished,
         version: 1,
         shard,
-        tenant: "acme".to_owned(),
+        tenant: acme().into(),
         workspace: "prod".to_owned(),
         idempotency_key: format!("finished:{id}"),
         correlation_id: Some(Uuid::from_bytes(nobody)),
@@ -149,10 +149,10 @@ async fn f18_folds_and_appends_over_the_same_shards_and_partitions_never_deadloc
         };
         let runs = join_all((0..128).map(|n| run_to_its_end(&one, &plan, id(n))));
         // Batches over many shards, in different orders.
-        let appends = join_all((0..64i16).map(|n| {
+        let appends = join_all((0..64).map(|n| {
             let step = if n % 2 == 0 { 7 } else { 57 };
             let batch = (0..16)
-                .map(|k| foreign((n + k * step) % Stream::Execution.shards()))
+                .map(|k| foreign(Stream::Execution.shard((n + k * step) % 64).unwrap()))
                 .collect();
             callback.ledger().append(batch)
         }));

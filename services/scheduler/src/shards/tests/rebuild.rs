@@ -10,7 +10,7 @@ use servo_store::sqlx::{self, Connection, PgConnection};
 use servo_store::{Store, query};
 
 use super::{
-    apply, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan,
+    acme, apply, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan,
     run_id, states,
 };
 use crate::shards::{Command, Rebuilt, RunEvent, rebuild};
@@ -68,7 +68,7 @@ async fn lived_in() -> (TestDatabase, Store) {
 
 pub(super) fn finish_with(id: RunId, ordinal: u32, end: pb::TaskFinished) -> Command {
     Command::Event(Arc::new(RunEvent {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("finished:{}", attempt_id(id, ordinal, 1)),

@@ -14,8 +14,8 @@ use servo_store::{NewEvent, Store, query};
 use uuid::Uuid;
 
 use super::{
-    apply, claim, event_id, folded, instance, keep_plan, new_plan, new_run, plan, run_id, states,
-    store,
+    acme, apply, claim, event_id, folded, instance, keep_plan, new_plan, new_run, plan, run_id,
+    states, store,
 };
 use crate::core::Verdict;
 use crate::shards::{Command, CommandOutcome, PlanFailure, PlanOutcome, SubmitError};
@@ -40,7 +40,7 @@ async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -
         kind: EventType::RunRequested,
         version: 1,
         shard: id.shard(),
-        tenant: "acme".to_owned(),
+        tenant: acme().into(),
         workspace: "prod".to_owned(),
         idempotency_key: IdempotencyKey::run_requested(&key, &fingerprint).to_string(),
         correlation_id: Some(Uuid::from_bytes(*id.as_bytes())),
@@ -124,7 +124,7 @@ async fn an_appended_request_is_planned_by_every_holder_of_its_shard() {
     );
     let give = |result| {
         Command::Plan(Arc::new(PlanOutcome {
-            tenant: "acme".to_owned(),
+            tenant: acme(),
             run_id: id,
             result,
         }))
@@ -162,7 +162,7 @@ async fn a_run_that_cannot_be_planned_fails_with_the_reason() {
         message: "means no asset".to_owned(),
     };
     let plan = PlanOutcome {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: id,
         result: Err(failed),
     };

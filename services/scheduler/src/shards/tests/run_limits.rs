@@ -11,8 +11,8 @@ use servo_store::query;
 use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 
 use super::{
-    Instance, apply, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run, plan,
-    run_id, states,
+    Instance, acme, apply, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run,
+    plan, run_id, states,
 };
 use crate::core::{Excess, Limits, RunLimits};
 use crate::shards::{Command, CommandOutcome, NewRun, PlanOutcome, SubmitError};
@@ -42,7 +42,7 @@ async fn start_next(instance: &mut Instance, plan: &pb::Plan) -> (RunId, Command
     );
     let result = Ok(new_plan(instance, plan));
     let plan = PlanOutcome {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: startable.run_id,
         result,
     };
@@ -149,7 +149,7 @@ async fn a_run_waits_again_when_its_capacity_is_gone() {
     one.limits_tx.send_replace(only(max_concurrent(1)));
     let result = Ok(new_plan(&one, &plan));
     let late = PlanOutcome {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: startable.run_id,
         result,
     };
@@ -186,7 +186,7 @@ async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
     let result = |one: &Instance| {
         let result = Ok(new_plan(one, &plan));
         Command::Plan(Arc::new(PlanOutcome {
-            tenant: "acme".to_owned(),
+            tenant: acme(),
             run_id: startable.run_id,
             result,
         }))

@@ -3,7 +3,7 @@
 use super::*;
 
 async fn reason(store: &Store, id: RunId) -> Option<String> {
-    let mut tx = store.requests().begin("acme").await.unwrap();
+    let mut tx = store.requests().begin(&acme()).await.unwrap();
     let uuid = Uuid::from_bytes(*id.as_bytes());
     let (reason,): (Option<String>,) = tx
         .one(query("SELECT set_aside FROM scheduler.runs WHERE run_id = $1").bind(uuid))

@@ -120,7 +120,7 @@ async fn an_event_is_found_by_its_idempotency_key() {
     let pause = |version| {
         let (run_id, requested_by) = (id.to_string(), None);
         Command::Event(Arc::new(RunEvent {
-            tenant: "acme".to_owned(),
+            tenant: acme(),
             run_id: id,
             event_id: event_id(),
             idempotency_key: "control_by:r1".to_owned(),
@@ -136,14 +136,14 @@ async fn an_event_is_found_by_its_idempotency_key() {
     folded(&done);
     let reader = one.store.reader();
     let found = reader
-        .by_key("acme", "prod", "control_by:r1")
+        .by_key(&acme().into(), "prod", "control_by:r1")
         .await
         .unwrap()
         .unwrap();
     assert_eq!(found.event_id, done.event_id);
     assert_eq!(
         reader
-            .by_key("acme", "test", "control_by:r1")
+            .by_key(&acme().into(), "test", "control_by:r1")
             .await
             .unwrap(),
         None

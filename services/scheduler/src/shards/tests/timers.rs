@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use servo_local::TestDatabase;
 use servo_model::states::TaskState;
-use servo_model::{EventType, RunId, Service, Stream};
+use servo_model::{EventType, Position, RunId, Service, ShardId, Stream};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use servo_store::sqlx::{self, Connection, PgConnection};
@@ -14,7 +14,7 @@ use servo_store::{Store, query};
 use uuid::Uuid;
 
 use super::manual_lane::{ManualLane, hold, leases};
-use super::{attempt_id, event_id, keep_plan, plan, record_finish, run_id, states, store};
+use super::{acme, attempt_id, event_id, keep_plan, plan, record_finish, run_id, states, store};
 use crate::shards::{Command, RunEvent};
 
 /// A plan of independent tasks with these timeouts.
@@ -40,9 +40,9 @@ async fn wait_for(store: &Store, ms: u64) {
 }
 
 /// The positions of a shard's events of one kind.
-async fn positions(store: &Store, shard: i16, kind: EventType) -> Vec<i64> {
+async fn positions(store: &Store, shard: ShardId, kind: EventType) -> Vec<Position> {
     let mut found = Vec::new();
-    let mut after = 0;
+    let mut after = Position::START;
     loop {
         let events = store
             .reader()
@@ -85,7 +85,7 @@ async fn inv_9_no_timer_fires_before_appended_events_are_folded() {
     let verdicts = positions(&store, id.shard(), EventType::TimerFired).await;
     assert_eq!(
         verdicts,
-        [finish[0] + 1],
+        [finish[0].next()],
         "only for the silent attempt, and after the folded outcome"
     );
     let (_, tasks) = states(&store, id).await;
@@ -151,7 +151,7 @@ async fn f02_a_thousand_dead_attempts_expire_once_with_several_holders() {
 fn started(id: RunId, ordinal: u32) -> Command {
     let attempt_id = attempt_id(id, ordinal, 1).to_string();
     Command::Event(Arc::new(RunEvent {
-        tenant: "acme".to_owned(),
+        tenant: acme(),
         run_id: id,
         event_id: event_id(),
         idempotency_key: format!("started:{attempt_id}"),

@@ -12,10 +12,10 @@ pub(crate) use rows::{FlushRows, statement};
 
 use servo_model::request::RequestFingerprint;
 use servo_model::states::MaterializationState;
-use servo_model::{AttemptId, RunId};
+use servo_model::{AttemptId, Position, RunId, ShardId, TenantId, Timestamp};
 use uuid::Uuid;
 
-use crate::core::{Changes, Run, Time};
+use crate::core::{Changes, Run};
 
 /// A run and what the flush changed in it.
 pub(crate) struct ChangedRun<'a> {
@@ -41,7 +41,7 @@ pub(crate) struct NewRunRow {
 /// A request under the run key of another request.
 #[derive(Debug)]
 pub(crate) struct Conflict {
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantId,
     pub(crate) workspace: String,
     pub(crate) event_id: Uuid,
     /// The run that holds the key.
@@ -49,7 +49,7 @@ pub(crate) struct Conflict {
     pub(crate) fingerprint: RequestFingerprint,
     /// RunRequested, encoded.
     pub(crate) request: Vec<u8>,
-    pub(crate) at: Time,
+    pub(crate) at: Timestamp,
 }
 
 /// A decision about the quarantined materializations of an attempt.
@@ -59,7 +59,7 @@ pub(crate) struct Resolution {
     pub(crate) state: MaterializationState,
     /// The version that the materializations have afterwards, counted from 0.
     pub(crate) version: i64,
-    pub(crate) at: Time,
+    pub(crate) at: Timestamp,
     /// `servo.v1.Actor`, encoded.
     pub(crate) resolved_by: Vec<u8>,
     pub(crate) event_id: Uuid,
@@ -70,10 +70,10 @@ pub(crate) struct Resolution {
 /// A message for the bus.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OutboxMessage {
-    pub(crate) shard: i16,
-    pub(crate) position: i64,
+    pub(crate) shard: ShardId,
+    pub(crate) position: Position,
     pub(crate) run_id: Uuid,
-    pub(crate) tenant: String,
+    pub(crate) tenant: TenantId,
     pub(crate) workspace: String,
     pub(crate) payload: Vec<u8>,
 }

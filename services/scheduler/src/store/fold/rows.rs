@@ -4,14 +4,12 @@ use std::collections::BTreeMap;
 
 use servo_model::TaskRef;
 use servo_model::states::TaskState;
-use servo_store::{HeldBatch, Timestamp, query};
+use servo_store::{HeldBatch, query};
 use uuid::Uuid;
 
 use super::parts::{self, Part};
 use super::{ChangedRun, Conflict, OutboxMessage, Resolution};
-use crate::core::{
-    Materialized, PartitionUpdate, Plan, RecordedCheck, Run, RunHeader, TaskRow, Time,
-};
+use crate::core::{Materialized, PartitionUpdate, Plan, RecordedCheck, Run, RunHeader, TaskRow};
 use crate::store::Statement;
 use crate::store::runs::stopped_by_code;
 
@@ -129,8 +127,8 @@ fn bind_new_runs<'q>(statement: Statement<'q>, new: &[&'q ChangedRun<'q>]) -> St
         .bind(sparse(new, |c| c.new_row.map(|row| row.run_key.as_str())))
         .bind(sparse(new, |c| c.new_row.map(|row| row.request.as_slice())))
         .bind(sparse(new, |c| c.new_row.map(|row| row.event_id)))
-        .bind(column(new, |c| time(c.run.header.created_at)))
-        .bind(sparse(new, |c| c.run.header.deadline.map(time)))
+        .bind(column(new, |c| c.run.header.created_at))
+        .bind(sparse(new, |c| c.run.header.deadline))
         .bind(sparse(new, |c| c.new_row?.request_id.as_deref()));
     bind_runs(statement, new)
 }
@@ -156,9 +154,9 @@ fn bind_runs<'q>(statement: Statement<'q>, runs: &[&'q ChangedRun<'q>]) -> State
         .bind(sparse(runs, |c| {
             c.run.error.as_ref().map(|(ordinal, _)| int(*ordinal))
         }))
-        .bind(column(runs, |c| time(c.run.changed_at)))
-        .bind(sparse(runs, |c| c.run.started_at.map(time)))
-        .bind(sparse(runs, |c| c.run.ended_at.map(time)))
+        .bind(column(runs, |c| c.run.changed_at))
+        .bind(sparse(runs, |c| c.run.started_at))
+        .bind(sparse(runs, |c| c.run.ended_at))
 }
 
 /// The text form of an array, because unnest would flatten an array of arrays.
@@ -229,12 +227,12 @@ fn bind_tasks<'q>(statement: Statement<'q>, tasks: &[TaskLine<'q>]) -> Statement
         .bind(column(tasks, |t| t.task_row.reason.code()))
         .bind(column(tasks, |t| t.task_row.cancelling))
         .bind(column(tasks, |t| t.task_row.pushed))
-        .bind(column(tasks, |t| time(t.task_row.changed_at)))
-        .bind(sparse(tasks, |t| t.task_row.ready_at.map(time)))
-        .bind(sparse(tasks, |t| t.task_row.claimed_at.map(time)))
-        .bind(sparse(tasks, |t| t.task_row.started_at.map(time)))
-        .bind(sparse(tasks, |t| t.task_row.ended_at.map(time)))
-        .bind(sparse(tasks, |t| t.task_row.due_at.map(time)))
+        .bind(column(tasks, |t| t.task_row.changed_at))
+        .bind(sparse(tasks, |t| t.task_row.ready_at))
+        .bind(sparse(tasks, |t| t.task_row.claimed_at))
+        .bind(sparse(tasks, |t| t.task_row.started_at))
+        .bind(sparse(tasks, |t| t.task_row.ended_at))
+        .bind(sparse(tasks, |t| t.task_row.due_at))
         .bind(sparse(tasks, |t| {
             t.task_row.attempt_id.map(|id| uuid(*id.as_bytes()))
         }))
@@ -260,7 +258,7 @@ fn bind_materialized<'q>(
         .bind(column(made, |(_, made)| int(made.task_ref.ordinal)))
         .bind(column(made, |(_, made)| item(made.task_ref)))
         .bind(column(made, |(_, made)| made.promotion.state().code()))
-        .bind(column(made, |(_, made)| time(made.at)))
+        .bind(column(made, |(_, made)| made.at))
         .bind(column(made, |(_, made)| made.output.as_slice()))
 }
 
@@ -319,13 +317,11 @@ fn bind_partitions<'q>(statement: Statement<'q>, lines: &[PartitionLine<'q>]) ->
         .bind(column(lines, |line| line.last.asset_key.as_str()))
         .bind(column(lines, |line| line.last.partition_key.as_str()))
         .bind(column(lines, |line| uuid(line.last)))
-        .bind(column(lines, |line| time(line.last.at)))
+        .bind(column(lines, |line| line.last.at))
         .bind(column(lines, |line| line.run.header.number))
         .bind(column(lines, |line| line.last.state.code()))
         .bind(sparse(lines, |line| line.made.map(|(_, made)| uuid(made))))
-        .bind(sparse(lines, |line| {
-            line.made.map(|(_, made)| time(made.at))
-        }))
+        .bind(sparse(lines, |line| line.made.map(|(_, made)| made.at)))
         .bind(sparse(lines, |line| {
             line.made.map(|(run, _)| run.header.number)
         }))
@@ -346,7 +342,7 @@ fn bind_conflicts<'q>(statement: Statement<'q>, conflicts: &'q [Conflict]) -> St
         .bind(column(conflicts, |conflict| {
             conflict.fingerprint.digest().as_bytes().as_slice()
         }))
-        .bind(column(conflicts, |conflict| time(conflict.at)))
+        .bind(column(conflicts, |conflict| conflict.at))
 }
 
 fn bind_outbox<'q>(statement: Statement<'q>, outbox: &'q [OutboxMessage]) -> Statement<'q> {
@@ -390,7 +386,7 @@ fn bind_checks<'q>(statement: Statement<'q>, checks: &[CheckLine<'q>]) -> Statem
         .bind(column(checks, |(run, ..)| run.header.number))
         .bind(column(checks, |(.., check)| int(check.task_ref.ordinal)))
         .bind(column(checks, |(.., check)| item(check.task_ref)))
-        .bind(column(checks, |(.., check)| time(check.at)))
+        .bind(column(checks, |(.., check)| check.at))
         .bind(column(checks, |(.., check)| check.found.result.as_slice()))
 }
 
@@ -401,7 +397,7 @@ fn bind_resolutions<'q>(statement: Statement<'q>, resolutions: &'q [Resolution])
         }))
         .bind(column(resolutions, |resolution| resolution.state.code()))
         .bind(column(resolutions, |resolution| resolution.version))
-        .bind(column(resolutions, |resolution| time(resolution.at)))
+        .bind(column(resolutions, |resolution| resolution.at))
         .bind(column(resolutions, |resolution| {
             resolution.resolved_by.as_slice()
         }))
@@ -424,10 +420,6 @@ fn sparse<'a, L, T>(lines: &'a [L], field: impl Fn(&'a L) -> Option<T>) -> Optio
 
 fn generation(generation: u32) -> i32 {
     i32::try_from(generation.max(1)).unwrap_or(i32::MAX)
-}
-
-fn time(us: Time) -> Timestamp {
-    Timestamp::from_unix_us(us)
 }
 
 fn int(count: u32) -> i32 {

@@ -9,28 +9,31 @@ use tokio::time::Instant;
 use crate::trace::TraceContext;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Scope {
+pub(crate) struct CallContext {
     pub(crate) deadline: Option<Instant>,
     pub(crate) trace: TraceContext,
 }
 
 tokio::task_local! {
-    static SCOPE: Scope;
+    static CONTEXT: CallContext;
 }
 
-impl Scope {
+impl CallContext {
     pub(crate) fn run<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
-        SCOPE.scope(self, future)
+        CONTEXT.scope(self, future)
     }
 }
 
 /// Returns the time left until the deadline of the call being served.
 pub fn time_left() -> Option<Duration> {
-    let deadline = SCOPE.try_with(|scope| scope.deadline).ok().flatten()?;
+    let deadline = CONTEXT
+        .try_with(|context| context.deadline)
+        .ok()
+        .flatten()?;
     Some(deadline.saturating_duration_since(Instant::now()))
 }
 
 /// Returns the trace of the call being served.
 pub fn current_trace() -> Option<TraceContext> {
-    SCOPE.try_with(|scope| scope.trace.clone()).ok()
+    CONTEXT.try_with(|context| context.trace.clone()).ok()
 }

@@ -1,8 +1,6 @@
 //! The parts of a service that its server, its peers and its handle share.
 
-use std::time::SystemTime;
-
-use servo_model::Service;
+use servo_model::{Service, Timestamp};
 use tokio::task::JoinSet;
 use tracing::warn;
 
@@ -12,17 +10,17 @@ use crate::metrics::Metrics;
 use crate::shutdown::Shutdown;
 use crate::tls::Tls;
 
-pub(crate) struct Core {
+pub(crate) struct Runtime {
     pub(crate) service: Service,
     pub(crate) common: Common,
     pub(crate) tls: Tls,
     pub(crate) metrics: Metrics,
     pub(crate) readiness: Readiness,
     pub(crate) shutdown: Shutdown,
-    pub(crate) started_at: SystemTime,
+    pub(crate) started_at: Timestamp,
 }
 
-impl Core {
+impl Runtime {
     /// Waits for `tasks` to end within the grace period, then aborts the rest and logs `late`.
     pub(crate) async fn drain(&self, mut tasks: JoinSet<()>, late: &str) {
         let done = async { while tasks.join_next().await.is_some() {} };

@@ -1,22 +1,19 @@
-//! The part of AIP-160 that our list methods support:
-//! `field = "value" AND labels.team = core AND other : value`.
-//!
-//! `=` and `!=` compare, `:` matches an entry of a list, `<`, `<=`, `>` and `>=` order. Terms are
-//! joined by AND.
+//! The terms of a filter, parsed but not yet checked against the kinds of its fields.
 
-use crate::error::{Error, Reason};
+use super::bad_filter;
+use crate::error::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Term {
-    pub field: String,
+pub(super) struct Term {
+    pub(super) field: String,
     /// The text after the dot, for fields that are maps.
-    pub key: Option<String>,
-    pub operator: Operator,
-    pub value: String,
+    pub(super) key: Option<String>,
+    pub(super) operator: Operator,
+    pub(super) value: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
+pub(super) enum Operator {
     Is,
     IsNot,
     Has,
@@ -38,13 +35,8 @@ const OPERATORS: [(&str, Operator); 7] = [
 
 /// Parses a filter over `fields`; a map is written as `labels.*`. The error names where parsing
 /// stopped.
-pub fn parse(filter: &str, fields: &[&str]) -> Result<Vec<Term>, Error> {
+pub(super) fn parse(filter: &str, fields: &[&str]) -> Result<Vec<Term>, Error> {
     terms(filter, fields).map_err(|fault| bad_filter(&fault))
-}
-
-/// The error for a filter that is not valid.
-pub fn bad_filter(fault: &str) -> Error {
-    Error::new(Reason::InvalidFilter, format!("filter: {fault}")).and_bad_field("filter", fault)
 }
 
 fn terms(filter: &str, fields: &[&str]) -> Result<Vec<Term>, String> {
@@ -118,32 +110,9 @@ fn value(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-impl Term {
-    /// Returns true for `=` and false for `!=`; fails for any other operator.
-    pub fn is_equality(&self) -> Result<bool, Error> {
-        match self.operator {
-            Operator::Is => Ok(true),
-            Operator::IsNot => Ok(false),
-            _ => Err(bad_filter(&format!("`{}` takes = and != only", self.field))),
-        }
-    }
-
-    /// Returns the value as a time, in nanoseconds since 1970.
-    pub fn time(&self) -> Result<i128, Error> {
-        let at: jiff::Timestamp = self.value.parse().map_err(|_| {
-            let form = "2026-01-31T12:00:00Z";
-            bad_filter(&format!(
-                "`{}` is not a time; write {} like \"{form}\"",
-                self.value, self.field
-            ))
-        })?;
-        Ok(at.as_nanosecond())
-    }
-}
-
 impl Operator {
     /// Evaluates `left <operator> right`.
-    pub fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
+    pub(super) fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
         match self {
             Operator::Is | Operator::Has => left == right,
             Operator::IsNot => left != right,
