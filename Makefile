@@ -119,10 +119,10 @@ audit: ## known vulnerabilities of the locked dependencies, from a local advisor
 	@scripts/bootstrap lint
 	@scripts/audit
 
-compare: ## speed of the working tree against BASE=<commit>, in turns; exits 1 when a figure is worse
+compare: ## speed of the working tree (or HEAD=<commit>) against BASE=<commit>, in turns; exits 1 when a figure is worse
 	@test -n "$(BASE)" || { echo 'compare: say what to compare with, as in: make compare BASE=HEAD~1' >&2; exit 2; }
 	@scripts/bootstrap run
-	@scripts/compare $(BASE)
+	@scripts/compare $(BASE) $(HEAD)
 
 bench: ## speed and memory, ending with one line of JSON
 	@scripts/bootstrap run
