@@ -16,7 +16,7 @@ SELECT a.tenant, open.under_way, open.waiting, today.runs, clock_timestamp()
 FROM asked a
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE r.started_at IS NOT NULL) AS under_way,
-        count(*) FILTER (WHERE r.started_at IS NULL) AS waiting
+        count(*) FILTER (WHERE r.started_at IS NULL AND r.set_aside IS NULL) AS waiting
     FROM scheduler.runs r
     WHERE r.shard = ANY ($3) AND r.tenant = a.tenant AND r.state < 5 /* open */
 ) open

@@ -18,7 +18,7 @@ WITH RECURSIVE workspaces (workspace) AS (
     LIMIT $3
 )
 SELECT count(*) FILTER (WHERE r.started_at IS NOT NULL),
-    count(*) FILTER (WHERE r.started_at IS NULL),
+    count(*) FILTER (WHERE r.started_at IS NULL AND r.set_aside IS NULL),
     (SELECT count(*) FROM today),
     count(*) FILTER (WHERE r.started_at IS NOT NULL AND starts_with(r.run_key, 'backfill:'))
 FROM scheduler.runs r

@@ -341,3 +341,27 @@ async fn runs_of_today_are_read_by_an_index_range() {
     let by_age = |line: &str| line.contains("Index Cond") && line.contains("created_at >=");
     assert!(lines.iter().any(|(line,)| by_age(line)), "{lines:#?}");
 }
+
+#[tokio::test]
+async fn a_run_that_is_set_aside_does_not_block_waiting_runs() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = limited(&database, "one", only(max_concurrent(0))).await;
+    let plan = plan(&[&[]]);
+    keep_plan(&database, &plan).await;
+    for n in [1, 2] {
+        folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
+    }
+    let set_aside = "UPDATE scheduler.runs SET set_aside = 'x' WHERE run_id = $1";
+    let uuid = uuid::Uuid::from_bytes(*run_id(1).as_bytes());
+    let loops = one.store.loops();
+    loops.execute(query(set_aside).bind(uuid)).await.unwrap();
+    one.limits_tx.send_replace(only(RunLimits {
+        max_queued_runs: Some(1),
+        ..max_concurrent(1)
+    }));
+    one.shards.recheck_capacity();
+    let started = tokio::time::timeout(Duration::from_secs(5), start_next(&mut one, &plan)).await;
+    assert_eq!(started.unwrap().0, run_id(2));
+    // It does not count as a waiting run either.
+    folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
+}
