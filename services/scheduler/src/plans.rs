@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use prost::Message;
 use servo_model::TenantId;
 use servo_proto::v1 as pb;
+use servo_service::Cache;
 use servo_store::{LoopStore, StoreError};
 
 use crate::core::Plan;
@@ -13,12 +14,15 @@ use crate::store::plans as store;
 use crate::store::plans::PlanLocation;
 use crate::wire;
 
-/// How many plans are kept without a run that follows them.
-const IDLE_PLANS_MAX: usize = 64;
+/// How many recently used plans are kept even when no run follows them.
+const RECENT_PLANS_MAX: usize = 64;
 
 const PLANS_PER_READ_MAX: usize = 8;
 
 type PlanId = [u8; 32];
+
+/// Plans by their id.
+pub(crate) type LoadedPlans = HashMap<PlanId, Arc<Plan>>;
 
 /// Why a new plan cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,16 +35,20 @@ pub(crate) enum PlanUnreadable {
     Store(#[from] StoreError),
 }
 
-/// Keeps a plan as long as a run follows it, and longer if it was used recently. Cheap to clone.
-#[derive(Debug, Clone, Default)]
+/// Shares a plan between the runs that follow it, and keeps recently used plans. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(crate) struct Plans {
-    cache: Arc<Mutex<Cache>>,
+    in_use: Arc<Mutex<HashMap<PlanId, Weak<Plan>>>>,
+    recent: Arc<Cache<PlanId, Arc<Plan>>>,
 }
 
-#[derive(Debug, Default)]
-struct Cache {
-    by_id: HashMap<PlanId, Weak<Plan>>,
-    recent: Vec<Arc<Plan>>,
+impl Default for Plans {
+    fn default() -> Plans {
+        Plans {
+            in_use: Arc::default(),
+            recent: Arc::new(Cache::new(RECENT_PLANS_MAX)),
+        }
+    }
 }
 
 impl Plans {
@@ -55,12 +63,17 @@ impl Plans {
             return Ok(known);
         }
         let plan = Arc::new(wire::plan(plan)?);
-        self.keep(plan.clone());
+        self.keep(std::slice::from_ref(&plan));
         Ok(plan)
     }
 
-    pub(crate) fn get(&self, plan_id: &PlanId) -> Option<Arc<Plan>> {
-        self.lock().by_id.get(plan_id).and_then(Weak::upgrade)
+    fn get(&self, plan_id: &PlanId) -> Option<Arc<Plan>> {
+        if let Some(recent) = self.recent.get(plan_id) {
+            return Some(recent);
+        }
+        let plan = self.lock().get(plan_id).and_then(Weak::upgrade)?;
+        self.recent.insert(*plan_id, plan.clone(), 1);
+        Some(plan)
     }
 
     /// Finds a plan in the cache or in the store.
@@ -71,16 +84,12 @@ impl Plans {
         workspace: &str,
         plan_id: PlanId,
     ) -> Result<Option<Arc<Plan>>, StoreError> {
-        if let Some(known) = self.get(&plan_id) {
-            return Ok(Some(known));
-        }
         let location = PlanLocation {
             plan_id,
             tenant: tenant.clone(),
             workspace: workspace.to_owned(),
         };
-        self.load(loops, vec![location]).await?;
-        Ok(self.get(&plan_id))
+        Ok(self.load(loops, vec![location]).await?.remove(&plan_id))
     }
 
     /// Returns the plan of a planner's answer, which contains small plans and only names large
@@ -123,47 +132,57 @@ impl Plans {
             .and_then(|plan| pb::Plan::decode(plan.as_slice()).ok()))
     }
 
-    /// Loads the plans that are not cached. A missing or broken plan is left out and logged.
+    /// Returns the plans that exist, from the cache or the store. A broken plan is left out and
+    /// logged. The caller keeps the plans until its runs follow them, because the cache keeps only
+    /// some.
     pub(crate) async fn load(
         &self,
         loops: &LoopStore,
-        mut missing: Vec<PlanLocation>,
-    ) -> Result<(), StoreError> {
-        missing.retain(|plan| self.get(&plan.plan_id).is_none());
-        missing.sort_unstable();
-        missing.dedup();
-        // In groups: one plan per statement is slow, all at once may be a hundred megabytes.
-        for some in missing.chunks(PLANS_PER_READ_MAX) {
-            for plan in store::find(loops, some).await? {
-                match decode(&plan) {
-                    Ok(plan) => self.keep(Arc::new(plan)),
-                    Err(error) => {
-                        tracing::error!(error, "failed to decode a stored plan; its runs wait")
-                    }
-                }
+        mut locations: Vec<PlanLocation>,
+    ) -> Result<LoadedPlans, StoreError> {
+        locations.sort_unstable();
+        locations.dedup();
+        let mut loaded = LoadedPlans::new();
+        let mut missing = Vec::new();
+        for location in locations {
+            match self.get(&location.plan_id) {
+                Some(plan) => drop(loaded.insert(location.plan_id, plan)),
+                None => missing.push(location),
             }
         }
-        Ok(())
+        // In groups: one plan per statement is slow, all at once may be a hundred megabytes.
+        for some in missing.chunks(PLANS_PER_READ_MAX) {
+            let rows = store::find(loops, some).await?;
+            let plans: Vec<Arc<Plan>> = rows.iter().filter_map(|plan| decode(plan)).collect();
+            self.keep(&plans);
+            loaded.extend(plans.into_iter().map(|plan| (plan.plan_id, plan)));
+        }
+        Ok(loaded)
     }
 
-    fn keep(&self, plan: Arc<Plan>) {
-        let mut cache = self.lock();
-        cache.by_id.insert(plan.plan_id, Arc::downgrade(&plan));
-        cache.recent.push(plan);
-        if cache.recent.len() > IDLE_PLANS_MAX {
-            cache.recent.remove(0);
-            cache.by_id.retain(|_, plan| plan.strong_count() > 0);
+    fn keep(&self, plans: &[Arc<Plan>]) {
+        let mut in_use = self.lock();
+        in_use.retain(|_, plan| plan.strong_count() > 0);
+        for plan in plans {
+            in_use.insert(plan.plan_id, Arc::downgrade(plan));
+            self.recent.insert(plan.plan_id, plan.clone(), 1);
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Cache> {
-        self.cache
+    fn lock(&self) -> MutexGuard<'_, HashMap<PlanId, Weak<Plan>>> {
+        self.in_use
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-fn decode(plan: &[u8]) -> Result<Plan, String> {
-    let plan = pb::Plan::decode(plan).map_err(|error| error.to_string())?;
-    wire::plan(&plan).map_err(|error| format!("plan {}: {error}", plan.plan_id))
+/// Decodes a stored plan; `None` for a broken one, which is logged.
+fn decode(plan: &[u8]) -> Option<Arc<Plan>> {
+    let decoded = pb::Plan::decode(plan).map_err(|error| error.to_string());
+    let plan = decoded.and_then(|plan| {
+        wire::plan(&plan).map_err(|error| format!("plan {}: {error}", plan.plan_id))
+    });
+    plan.map(Arc::new)
+        .inspect_err(|error| tracing::error!(error, "failed to decode a stored plan"))
+        .ok()
 }

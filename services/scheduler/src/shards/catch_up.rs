@@ -13,6 +13,7 @@ use super::new_run::{new_run_row, unplanned_run};
 use super::resolutions::resolution;
 use super::shard::run_number;
 use crate::core::{Changes, Run, Verdict, fold};
+use crate::plans::LoadedPlans;
 use crate::store::fold::Conflict;
 use crate::store::plans::PlanLocation;
 use crate::wire;
@@ -109,7 +110,8 @@ impl Lane {
             .iter()
             .filter_map(|event| Some((run_of(event)?, event.tenant.tenant())));
         self.load_missing(runs).await?;
-        self.plans
+        let plans = self
+            .plans
             .load(&self.loops, events.iter().filter_map(plan_of).collect())
             .await?;
         let at = self.time_for(std::iter::once(shard)).await?;
@@ -118,7 +120,7 @@ impl Lane {
             pending.marks.insert(shard, event.position);
             // A panic may leave a run half changed; the failed batch evicts its runs.
             let folded = catch_unwind(AssertUnwindSafe(|| {
-                self.fold_appended_event(shard, event, &mut pending)
+                self.fold_appended_event(shard, event, &plans, &mut pending)
             }));
             folded
                 .unwrap_or_else(|_| Err("folding the event panics".to_owned()))
@@ -136,6 +138,7 @@ impl Lane {
         &mut self,
         shard: ShardId,
         event: &Event,
+        plans: &LoadedPlans,
         pending: &mut PendingFlush,
     ) -> Result<(), String> {
         let run_id = run_of(event).ok_or("the event has no run")?;
@@ -199,9 +202,8 @@ impl Lane {
                 Ok(())
             }
             (body, Some(run)) => {
-                let plan = plan_id(&body).and_then(|plan_id| self.plans.get(&plan_id));
-                let happened =
-                    wire::from_body(&body, plan.as_ref()).map_err(|bad| bad.to_string())?;
+                let plan = plan_id(&body).and_then(|plan_id| plans.get(&plan_id));
+                let happened = wire::from_body(&body, plan).map_err(|bad| bad.to_string())?;
                 let verdict = fold(
                     run,
                     &happened,

@@ -23,12 +23,11 @@ use super::command::{
     Applied, Command, CommandOutcome, RunEvent, Submission, SubmitError, UnplannedRun,
 };
 use super::lane::{Lane, reject};
-use super::{load, outbox};
+use super::outbox;
 use crate::core::{self, Changes, InUse, Resolvable, Run, RunView, Verdict};
 use crate::store::fold::{
     self, ChangedRun, Conflict, FlushRows, NewRunRow, OutboxMessage, Resolution,
 };
-use crate::store::runs::{self, StoredRun};
 use crate::store::{Statement, shards};
 use crate::transition_log;
 use crate::wire;
@@ -223,51 +222,6 @@ impl Lane {
         let now = shards::now(&self.loops).await?;
         let clock = DatabaseClock::at(now.unwrap_or(Timestamp::UNIX_EPOCH));
         Ok(*self.clock.insert(clock))
-    }
-
-    /// Loads those of the runs that are not in memory. A tenant is `None` where it is not known.
-    pub(super) async fn load_missing<'a>(
-        &mut self,
-        runs: impl Iterator<Item = (RunId, Option<&'a TenantId>)>,
-    ) -> Result<(), StoreError> {
-        let in_memory = |run: &RunId| {
-            self.shards
-                .get(&run.shard())
-                .is_some_and(|shard| shard.contains(run))
-        };
-        let mut missing: HashMap<RunId, Option<&TenantId>> = HashMap::new();
-        for (run, tenant) in runs.filter(|(run, _)| !in_memory(run)) {
-            let known = missing.entry(run).or_insert(tenant);
-            *known = known.or(tenant);
-        }
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let missing: Vec<(Option<&TenantId>, Uuid)> = missing
-            .iter()
-            .map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes())))
-            .collect();
-        let rows = runs::find_many(&self.loops, &missing).await?;
-        let (set_aside, rows): (Vec<_>, Vec<_>) =
-            rows.into_iter().partition(|row| row.set_aside.is_some());
-        for run in set_aside.iter().map(StoredRun::id) {
-            if let Some(held) = self.shards.get_mut(&run.shard()) {
-                held.set_aside.insert(run);
-            }
-        }
-        let runs = load::restore(&self.loops, &self.plans, rows).await?;
-        self.insert_runs(runs);
-        Ok(())
-    }
-
-    pub(super) fn insert_runs(&mut self, runs: Vec<Run>) {
-        for run in runs {
-            self.arm_run(&run);
-            self.in_flight.update(&run);
-            if let Some(shard) = self.shards.get_mut(&run.header.run_id.shard()) {
-                shard.runs.insert(run.header.run_id, run);
-            }
-        }
     }
 
     fn fold_command(

@@ -1,15 +1,16 @@
-//! Loading a shard that this instance acquired.
+//! Loading a shard that this instance acquired, and single runs of it.
 
 use std::collections::HashMap;
 
-use servo_model::RunId;
+use servo_model::{RunId, TenantId};
 use servo_proto::v1::event::Body;
 use servo_store::{Lease, StoreError};
+use uuid::Uuid;
 
 use super::clock::DatabaseClock;
 use super::lane::Lane;
-use super::load;
 use super::new_run::unplanned_run;
+use super::restore_runs::{RestoredRuns, restore};
 use super::shard::Shard;
 use crate::core::Run;
 use crate::store::runs::{self, StoredRun};
@@ -48,8 +49,9 @@ impl Lane {
             .filter(|row| row.plan_id.is_none())
             .map(|row| (row.id(), row.request.clone()))
             .collect();
-        let runs = load::restore(&self.loops, &self.plans, rows).await?;
-        for (run, request) in runs
+        let restored = restore(&self.loops, &self.plans, rows).await?;
+        for (run, request) in restored
+            .runs
             .iter()
             .filter_map(|run| Some((run, requests.get(&run.header.run_id)?)))
         {
@@ -63,9 +65,57 @@ impl Lane {
             set_aside: set_aside.iter().map(StoredRun::id).collect(),
         };
         self.shards.insert(number, shard);
-        self.insert_runs(runs);
+        self.insert_restored(restored).await?;
         self.catch_up(number).await?;
         self.send_snapshots(number);
+        Ok(())
+    }
+
+    /// Loads those of the runs that are not in memory. A tenant is `None` where it is not known.
+    pub(super) async fn load_missing<'a>(
+        &mut self,
+        runs: impl Iterator<Item = (RunId, Option<&'a TenantId>)>,
+    ) -> Result<(), StoreError> {
+        let in_memory = |run: &RunId| {
+            self.shards
+                .get(&run.shard())
+                .is_some_and(|shard| shard.contains(run))
+        };
+        let mut missing: HashMap<RunId, Option<&TenantId>> = HashMap::new();
+        for (run, tenant) in runs.filter(|(run, _)| !in_memory(run)) {
+            let known = missing.entry(run).or_insert(tenant);
+            *known = known.or(tenant);
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let missing: Vec<(Option<&TenantId>, Uuid)> = missing
+            .iter()
+            .map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes())))
+            .collect();
+        let rows = runs::find_many(&self.loops, &missing).await?;
+        let (set_aside, rows): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.set_aside.is_some());
+        for run in set_aside.iter().map(StoredRun::id) {
+            if let Some(held) = self.shards.get_mut(&run.shard()) {
+                held.set_aside.insert(run);
+            }
+        }
+        let restored = restore(&self.loops, &self.plans, rows).await?;
+        self.insert_restored(restored).await
+    }
+
+    async fn insert_restored(&mut self, restored: RestoredRuns) -> Result<(), StoreError> {
+        for run in restored.runs {
+            self.arm_run(&run);
+            self.in_flight.update(&run);
+            if let Some(shard) = self.shards.get_mut(&run.header.run_id.shard()) {
+                shard.runs.insert(run.header.run_id, run);
+            }
+        }
+        for (row, error) in restored.failed {
+            self.set_aside_unrestorable(&row, &error).await?;
+        }
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //! caller for one shard. While a flush is in progress, the next submissions gather in the lane's
 //! inbox and form the next flush. A command passes through these steps:
 //!
-//! 1. **load**: runs that are not in memory are restored from their rows ([`load`]); lookups that
+//! 1. **load**: runs that are not in memory are restored from their rows ([`restore_runs`]); lookups that
 //!    the fold needs are made for all commands at once (promoted versions, quarantined
 //!    materializations, counts of runs under the lock of a tenant's limits).
 //! 2. **fold**: the pure [`core`](crate::core) applies the event to the run in memory and returns a
@@ -33,7 +33,6 @@ mod good_versions;
 mod in_flight;
 mod lane;
 mod lease_keeper;
-mod load;
 mod load_shard;
 mod message_parts;
 mod new_run;
@@ -42,6 +41,7 @@ mod rebuild;
 mod recover;
 mod renewals;
 mod resolutions;
+mod restore_runs;
 mod run_capacity;
 mod run_limits;
 mod run_watchers;
@@ -65,8 +65,8 @@ pub(crate) use command::{
     RequestedPlan, RunEvent, Submission, SubmitError, UnplannedRun, event_id,
 };
 pub(crate) use lease_keeper::LeaseLoop;
-pub(crate) use load::restore;
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
+pub(crate) use restore_runs::restore;
 
 use lane::{Lane, Message, Shared};
 use renewals::Renewals;
@@ -100,8 +100,8 @@ pub(crate) struct Shards {
     metrics: Metrics,
 }
 
-/// Shards that contain an event which this version does not know. They are released for a newer
-/// version and not acquired again, because skipping the event would lose it.
+/// Shards that contain an event or a state which this version does not know. They are released for
+/// a newer version and not acquired again, because skipping the event would lose it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unreadable(Arc<Mutex<BTreeSet<ShardId>>>);
 
@@ -162,7 +162,7 @@ impl Shards {
         }
     }
 
-    /// Whether the shard contains an event that this version does not know.
+    /// Whether the shard contains an event or a state that this version does not know.
     pub(crate) fn is_unreadable(&self, shard: ShardId) -> bool {
         self.unreadable.contains(shard)
     }

@@ -50,7 +50,7 @@ pub enum RebuildError {
     )]
     Held(usize),
     #[error(
-        "shard {0} contains an event that this version does not know; rebuild with the newest version in use"
+        "shard {0} contains an event or a state that this version does not know; rebuild with the newest version in use"
     )]
     Unreadable(ShardId),
     #[error(transparent)]
@@ -114,10 +114,11 @@ async fn rebuild_held(
         store::delete_partitions(loops).await?;
     }
     for lease in held {
-        lane.try_load_shard(lease.clone()).await?;
+        let loaded = lane.try_load_shard(lease.clone()).await;
         if unreadable.contains(lease.shard()) {
             return Err(RebuildError::Unreadable(lease.shard()));
         }
+        loaded?;
         lane.drop_shard(lease.shard());
         done(lease.shard());
     }

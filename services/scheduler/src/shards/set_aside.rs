@@ -1,13 +1,14 @@
-//! Runs that are set aside because one of their events cannot be folded. They keep their state and
-//! an operator sees the reason, while their shard continues.
+//! Runs that are set aside because one of their events cannot be folded or their rows cannot be
+//! read. They keep their state and an operator sees the reason, while their shard continues.
 
 use servo_model::{RunId, ShardId};
 use servo_store::{Event, StoreError};
 
 use super::catch_up::run_of;
 use super::lane::Lane;
+use super::restore_runs::RestoreError;
 use crate::core::{Changes, Run};
-use crate::store::runs;
+use crate::store::runs::{self, StoredRun};
 
 const REASON_BYTES_MAX: usize = 2_000;
 
@@ -46,6 +47,38 @@ impl Lane {
         run_id
             .into_iter()
             .for_each(|run_id| self.stop_tracking(shard, run_id));
+        Ok(())
+    }
+
+    /// Sets a run aside that cannot be restored from its rows. Rows of a newer version instead make
+    /// this instance release the shard, because only the newer version can fold the run's events.
+    pub(super) async fn set_aside_unrestorable(
+        &mut self,
+        row: &StoredRun,
+        error: &RestoreError,
+    ) -> Result<(), StoreError> {
+        let run_id = row.id();
+        let shard = run_id.shard();
+        let Some(held) = self.shards.get_mut(&shard) else {
+            return Ok(());
+        };
+        if let RestoreError::NewerVersion(_) = error {
+            tracing::error!(%shard, run = %run_id, %error, "releasing the shard for a newer version");
+            self.unreadable.add(shard);
+            self.drop_shard(shard);
+            let released = format!("shard {shard} is released, because {error}");
+            return Err(StoreError::LeaseLost(released));
+        }
+        let mut tx = self
+            .loops
+            .fence(&held.lease, held.watermark, held.watermark)
+            .await?;
+        let reason = clean(format!("the run cannot be restored: {error}"));
+        runs::set_aside(&mut tx, &row.tenant.clone().into(), run_id, reason).await?;
+        tx.commit().await?;
+        tracing::error!(%error, %shard, run = %run_id, "a run cannot be restored; it is set aside");
+        self.metrics.set_aside.inc();
+        held.set_aside.insert(run_id);
         Ok(())
     }
 
@@ -94,11 +127,15 @@ fn reason(event: &Event, fault: &str) -> String {
         || event.type_code.to_string(),
         |kind| kind.name().to_owned(),
     );
-    let mut reason = format!(
+    clean(format!(
         "{kind} at position {} cannot be folded: {fault}",
         event.position
-    );
-    reason = reason.replace('\0', "\u{fffd}");
+    ))
+}
+
+/// Makes a reason storable: Postgres refuses NUL in text.
+fn clean(reason: String) -> String {
+    let mut reason = reason.replace('\0', "\u{fffd}");
     reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
     reason
 }

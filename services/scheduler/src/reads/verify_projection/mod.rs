@@ -99,6 +99,7 @@ async fn compare_rows(
     let live = restore(loops, &reads.plans, vec![row])
         .await
         .map_err(errors::store)?
+        .runs
         .pop();
     Ok(live.map(|live| Comparison {
         live: rows_of(&live),

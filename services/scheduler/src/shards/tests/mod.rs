@@ -9,6 +9,7 @@ mod announcements;
 mod batching;
 mod bus;
 mod manual_lane;
+mod plans;
 mod quarantine;
 mod races;
 mod rebuild;

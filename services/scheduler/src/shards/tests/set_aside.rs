@@ -134,3 +134,67 @@ async fn a_lane_reloads_its_shards_after_a_panic() {
     // The dispatcher's stream is still open.
     folded(&apply(&one, claim(good, 1, 1, 1)).await);
 }
+
+/// Changes rows behind the back of the holder, as another version or a fault would.
+async fn tamper(one: &Instance, statement: &'static str) {
+    one.store.loops().execute(query(statement)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_whose_plan_is_gone_is_set_aside_and_its_shard_continues() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (bad, good) = two_runs(&database, &one).await;
+    one.lease_keeper.leave().await;
+    let uuid = Uuid::from_bytes(*bad.as_bytes());
+    let lose_plan = query(
+        "UPDATE scheduler.runs SET plan_id = decode(repeat('00', 32), 'hex') WHERE run_id = $1",
+    );
+    one.store
+        .loops()
+        .execute(lose_plan.bind(uuid))
+        .await
+        .unwrap();
+    record_finish(&database, bad).await;
+    let two = instance(&database, "two").await;
+    folded(&apply(&two, finish(good, 0)).await);
+    assert_eq!(
+        apply(&two, finish(bad, 0)).await.outcome,
+        CommandOutcome::SetAside
+    );
+    let message = reason(&two.store, bad).await.unwrap();
+    assert!(message.contains("plan"), "{message}");
+    assert_eq!(reason(&two.store, good).await, None);
+}
+
+#[tokio::test]
+async fn a_shard_with_a_state_of_a_newer_version_is_released() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let (bad, good) = two_runs(&database, &one).await;
+    one.lease_keeper.leave().await;
+    tamper(
+        &one,
+        "UPDATE scheduler.tasks SET reason = 999 WHERE ordinal = 1",
+    )
+    .await;
+    record_finish(&database, bad).await;
+    let before = watermark(&one, bad.shard()).await;
+    let two = instance(&database, "two").await;
+    for id in [bad, good] {
+        let refused = two.shards.submit(id.shard(), vec![finish(id, 0)]).await;
+        assert_eq!(refused.unwrap_err(), SubmitError::NotHeld);
+    }
+    assert!(two.shards.is_unreadable(bad.shard()));
+    assert_eq!(reason(&two.store, bad).await, None);
+    assert_eq!(
+        watermark(&two, bad.shard()).await,
+        before,
+        "no event is skipped"
+    );
+}
+
+async fn watermark(one: &Instance, shard: ShardId) -> Position {
+    let loops = one.store.loops();
+    crate::store::shards::watermark(loops, shard).await.unwrap()
+}

@@ -9,7 +9,7 @@ use servo_proto::v1::event::Body;
 use servo_store::{LoopStore, StoreError};
 
 use crate::core::{Plan, Run};
-use crate::plans::Plans;
+use crate::plans::{LoadedPlans, Plans};
 use crate::store::plans::PlanLocation;
 use crate::store::runs::StoredRun;
 use crate::store::tasks::{self, StoredTask};
@@ -18,20 +18,41 @@ use crate::wire;
 /// How many runs' tasks are read at once.
 const RUNS_PER_READ_MAX: usize = 256;
 
+/// Runs restored from their rows, and those that could not be.
+#[derive(Debug, Default)]
+pub(crate) struct RestoredRuns {
+    pub(crate) runs: Vec<Run>,
+    pub(super) failed: Vec<(StoredRun, RestoreError)>,
+}
+
+/// Why a run cannot be restored.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum RestoreError {
+    #[error("{0} is unknown to this version")]
+    NewerVersion(&'static str),
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl RestoreError {
+    fn broken(fault: impl ToString) -> RestoreError {
+        RestoreError::Broken(fault.to_string())
+    }
+}
+
 /// Restores these runs with their tasks and plans.
-///
-/// A run that cannot be read is left out and logged; its events are refused, and the other runs
-/// continue.
 pub(crate) async fn restore(
     loops: &LoopStore,
     plans: &Plans,
     rows: Vec<StoredRun>,
-) -> Result<Vec<Run>, StoreError> {
-    plans
+) -> Result<RestoredRuns, StoreError> {
+    let plans = plans
         .load(loops, rows.iter().filter_map(plan_location).collect())
         .await?;
-    let mut runs = Vec::with_capacity(rows.len());
-    for some in rows.chunks(RUNS_PER_READ_MAX) {
+    let mut restored = RestoredRuns::default();
+    let mut rows = rows.into_iter().peekable();
+    while rows.peek().is_some() {
+        let some: Vec<StoredRun> = rows.by_ref().take(RUNS_PER_READ_MAX).collect();
         let numbers: Vec<i64> = some.iter().map(|run| run.run_number).collect();
         let mut tasks_by_run: HashMap<i64, Vec<StoredTask>> = HashMap::new();
         for task in tasks::list_of_runs(loops, &numbers).await? {
@@ -39,15 +60,13 @@ pub(crate) async fn restore(
         }
         for row in some {
             let tasks = tasks_by_run.remove(&row.run_number).unwrap_or_default();
-            match restore_one(row, &tasks, plans) {
-                Ok(run) => runs.push(run),
-                Err(fault) => {
-                    tracing::error!(run = %row.run_id, fault, "failed to restore a run; it waits")
-                }
+            match restore_one(&row, &tasks, &plans) {
+                Ok(run) => restored.runs.push(run),
+                Err(error) => restored.failed.push((row, error)),
             }
         }
     }
-    Ok(runs)
+    Ok(restored)
 }
 
 fn plan_location(row: &StoredRun) -> Option<PlanLocation> {
@@ -58,10 +77,14 @@ fn plan_location(row: &StoredRun) -> Option<PlanLocation> {
     })
 }
 
-fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<Run, String> {
-    let (body, trace) = wire::body_of(&row.request).map_err(|error| error.to_string())?;
+fn restore_one(
+    row: &StoredRun,
+    tasks: &[StoredTask],
+    plans: &LoadedPlans,
+) -> Result<Run, RestoreError> {
+    let (body, trace) = wire::body_of(&row.request).map_err(RestoreError::broken)?;
     let Body::RunRequested(requested) = body else {
-        return Err("its request is another event".to_owned());
+        return Err(RestoreError::broken("the request is another event"));
     };
     let header = wire::header(
         &row.tenant,
@@ -71,9 +94,11 @@ fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<R
         trace.as_ref(),
         row.created_at,
     )
-    .map_err(|error| error.to_string())?;
+    .map_err(RestoreError::broken)?;
     let mut run = Run::requested(header);
-    (run.state, run.reason) = row.states().ok_or("its state is unknown to this version")?;
+    (run.state, run.reason) = row
+        .states()
+        .ok_or(RestoreError::NewerVersion("the state of the run"))?;
     run.stopped_by = row.stopped_by();
     run.version = u64::try_from(row.version).unwrap_or(0);
     run.changed_at = row.changed_at;
@@ -88,21 +113,22 @@ fn restore_one(row: &StoredRun, tasks: &[StoredTask], plans: &Plans) -> Result<R
     };
     let plan = plans
         .get(&plan_id)
-        .ok_or("its plan is missing or cannot be read")?;
-    with_tasks(run, plan, tasks)
+        .ok_or_else(|| RestoreError::broken("the plan is missing or cannot be read"))?;
+    with_tasks(run, plan.clone(), tasks)
 }
 
-fn with_tasks(run: Run, plan: Arc<Plan>, tasks: &[StoredTask]) -> Result<Run, String> {
+fn with_tasks(run: Run, plan: Arc<Plan>, tasks: &[StoredTask]) -> Result<Run, RestoreError> {
     let mut items = BTreeMap::new();
     let mut task_rows = Vec::with_capacity(tasks.len());
     for task in tasks {
         let task_ref = task.task_ref();
         if task_ref.ordinal as usize >= plan.tasks.len() {
-            return Err(format!("task {} is not in its plan", task_ref.ordinal));
+            let fault = format!("task {} is not in the plan", task_ref.ordinal);
+            return Err(RestoreError::Broken(fault));
         }
         if let Some(encoded) = &task.items {
             let mapped =
-                pb::MappedItems::decode(encoded.as_slice()).map_err(|error| error.to_string())?;
+                pb::MappedItems::decode(encoded.as_slice()).map_err(RestoreError::broken)?;
             items.insert(
                 task_ref.ordinal,
                 (wire::item_count(&mapped), Arc::from(encoded.as_slice())),
@@ -111,7 +137,7 @@ fn with_tasks(run: Run, plan: Arc<Plan>, tasks: &[StoredTask]) -> Result<Run, St
         task_rows.push((
             task_ref,
             task.task_row()
-                .ok_or("the state of a task is unknown to this version")?,
+                .ok_or(RestoreError::NewerVersion("the state of a task"))?,
         ));
     }
     Ok(run.restore(plan, task_rows, items))
