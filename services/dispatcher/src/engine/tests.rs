@@ -73,7 +73,7 @@ impl World {
     }
 
     async fn connect(&self) -> mpsc::Receiver<pb::PullTasksResponse> {
-        let (responses, received) = mpsc::channel(64);
+        let (responses, received) = mpsc::channel(RESPONSES_QUEUED_MAX);
         let worker = Worker {
             id: servo_model::WorkerId::from_bytes([1; 16]),
             session: "s".into(),
@@ -145,6 +145,36 @@ async fn redirect_may_point_back_to_this_instance_once_it_holds_the_shard_again(
     let held = AdmissionShard::all().map(|shard| (shard, Epoch::new(2)));
     world.engine.send(Message::HeldShards(held.collect())).await;
     assert_eq!(redirected.await.unwrap().as_deref(), Some(OWN));
+}
+
+#[tokio::test]
+async fn worker_that_does_not_read_its_stream_is_disconnected() {
+    let world = World::start().await;
+    let held = AdmissionShard::all().map(|shard| (shard, Epoch::new(1)));
+    world.engine.send(Message::HeldShards(held.collect())).await;
+    let mut responses = world.connect().await;
+    let connected = async || {
+        let workers = world
+            .engine
+            .query(|admission, _| admission.workers().count());
+        workers.await.unwrap()
+    };
+    for _ in 0..RESPONSES_QUEUED_MAX {
+        world.engine.send(Message::Tick).await;
+    }
+    assert_eq!(
+        connected().await,
+        1,
+        "its queue is full, and nothing is lost"
+    );
+    world.engine.send(Message::Tick).await;
+    connected().await;
+    let mut received = 0;
+    while responses.recv().await.is_some() {
+        received += 1;
+    }
+    assert_eq!(received, RESPONSES_QUEUED_MAX, "its stream ends");
+    assert_eq!(connected().await, 0, "it gets no more tasks");
 }
 
 #[tokio::test]
