@@ -34,6 +34,9 @@ pub struct LiveAttempt {
     pub(crate) details: Option<Arc<DispatchDetails>>,
     /// Worker seconds that the run was charged in advance.
     pub(crate) charged_seconds: f64,
+    /// Whether the run counts this attempt as live. A snapshot's attempt is not counted when its run
+    /// is not known yet.
+    pub(crate) counted_in_run: bool,
 }
 
 impl LiveAttempt {
@@ -62,6 +65,7 @@ impl LiveAttempt {
             sent_to: None,
             details: None,
             charged_seconds: 0.0,
+            counted_in_run: false,
         }
     }
 

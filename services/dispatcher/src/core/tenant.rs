@@ -173,7 +173,7 @@ impl Tenant {
         self.forget_run_if_done(id);
     }
 
-    pub(crate) fn attempt_started(&mut self, live: &LiveAttempt) {
+    pub(crate) fn attempt_started(&mut self, live: &mut LiveAttempt) {
         self.live += 1;
         self.live_backfill += u32::from(live.backfill);
         self.live_pushed += u32::from(live.pushed);
@@ -182,6 +182,7 @@ impl Tenant {
         self.charge(live.run, live.charged_seconds);
         if let Some(run) = self.runs.get_mut(&live.run) {
             run.live += 1;
+            live.counted_in_run = true;
         }
     }
 
@@ -196,9 +197,10 @@ impl Tenant {
             Pool::Named(pool) => self.release(pool, live.attempt_id),
         }
         self.charge(live.run, held.as_secs_f64() - live.charged_seconds);
-        if let Some(run) = self.runs.get_mut(&live.run) {
-            // An attempt from before the run was known here was never counted.
-            run.live = run.live.saturating_sub(1);
+        if live.counted_in_run
+            && let Some(run) = self.runs.get_mut(&live.run)
+        {
+            run.live -= 1;
         }
         self.forget_run_if_done(live.run);
     }

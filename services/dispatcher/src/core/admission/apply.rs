@@ -193,6 +193,9 @@ impl Admission {
         let Some(awaiting) = self.awaiting_plan.remove(plan) else {
             return;
         };
+        if !self.holds(&plan.tenant) {
+            return;
+        }
         self.raise_returning_tenant(&plan.tenant, now);
         let Some(tenant) = self.tenants.get_mut(&plan.tenant) else {
             return;
@@ -356,6 +359,7 @@ impl Admission {
             sent_to: None,
             details,
             charged_seconds: 0.0,
+            counted_in_run: false,
             plan: reported.plan,
         };
         self.add_live(live);

@@ -186,6 +186,7 @@ impl Admission {
             sent_to: None,
             details: Some(Arc::new(details)),
             charged_seconds: self.mean.seconds(),
+            counted_in_run: false,
         };
         self.add_live(live);
     }

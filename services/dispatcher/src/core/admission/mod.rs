@@ -208,7 +208,9 @@ impl Admission {
 
     /// Compares the attempts that a connecting worker reports with those it should have. A missing
     /// one is sent again, unless it was sent to another session of this worker, which may have
-    /// started it. An unexpected one is cancelled.
+    /// started it. A reported one that is being cancelled is cancelled again, because the worker may
+    /// have missed the first request. An unknown attempt is cancelled once all live attempts of the
+    /// worker's tenant are known; never for a shared worker, whose tenant is not known.
     pub fn reconcile_worker(&mut self, worker: &WorkerKey, has: &BTreeSet<AttemptId>) {
         let Some(session) = self
             .workers
@@ -240,17 +242,16 @@ impl Admission {
             }
             self.deliver(attempt);
         }
-        // An unknown attempt is stale only if all live attempts are known.
-        let is_complete = worker
+        let all_attempts_known = worker
             .tenant
             .tenant()
             .is_some_and(|tenant| self.streams.is_complete(tenant.admission_shard()));
-        for &attempt in has.iter().filter(|_| is_complete) {
-            if self
-                .live
-                .get(&attempt)
-                .is_none_or(|live| live.cancelling && live.belongs_to(worker))
-            {
+        for &attempt in has {
+            let is_stale = match self.live.get(&attempt) {
+                Some(live) => live.cancelling && live.belongs_to(worker),
+                None => all_attempts_known,
+            };
+            if is_stale {
                 self.effects.push(Effect::Cancel {
                     worker: worker.clone(),
                     attempt,
@@ -295,12 +296,12 @@ impl Admission {
 
 // Shared helpers.
 impl Admission {
-    pub(super) fn add_live(&mut self, live: LiveAttempt) {
+    pub(super) fn add_live(&mut self, mut live: LiveAttempt) {
         let tenant = self
             .tenants
             .entry(live.tenant.clone())
             .or_insert_with(|| Tenant::new(&live.tenant));
-        tenant.attempt_started(&live);
+        tenant.attempt_started(&mut live);
         self.live.insert(live.attempt_id, live);
     }
 

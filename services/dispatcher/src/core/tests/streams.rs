@@ -27,6 +27,24 @@ fn reported(claim: &Chosen) -> SnapshotAttempt {
     }
 }
 
+/// A running attempt of worker 1 that an earlier dispatcher claimed.
+fn earlier_attempt(task: u32) -> SnapshotAttempt {
+    let run = RunId::from_bytes([64; 16]);
+    SnapshotAttempt {
+        attempt_id: AttemptId::from_bytes([1; 16]),
+        run,
+        plan: plan_of("acme", run),
+        task: TaskRef::planned(task),
+        attempt: 1,
+        worker: Some(servo_model::WorkerId::from_bytes([1; 16])),
+        since: Timestamp::from_unix_seconds(1_000),
+        cancelling: false,
+        backfill: false,
+        pushed: false,
+        unsent: None,
+    }
+}
+
 fn snapshot(world: &mut World, shard: ShardId, live: Vec<SnapshotAttempt>) {
     let whole = Snapshot {
         shard,
@@ -472,4 +490,81 @@ fn thousands_of_repeated_offers_are_skipped_without_recursion() {
         assert_eq!(world.choose(), []);
     });
     offered_again.unwrap().join().unwrap();
+}
+
+#[test]
+fn reconnecting_worker_stops_cancelled_attempts_before_all_shards_have_reported() {
+    for owner in [Some("acme"), None] {
+        let mut world = World::unreported();
+        let worker = world.worker(1, owner, 2);
+        let cancelling = SnapshotAttempt {
+            cancelling: true,
+            ..earlier_attempt(1)
+        };
+        let running = SnapshotAttempt {
+            attempt_id: AttemptId::from_bytes([2; 16]),
+            ..earlier_attempt(2)
+        };
+        let attempt = cancelling.attempt_id;
+        let has = [attempt, running.attempt_id, AttemptId::from_bytes([9; 16])];
+        world.snapshot(cancelling.run.shard(), vec![], vec![cancelling, running]);
+        world.read_plans(&plain());
+        world.admission.reconcile_worker(&worker, &has.into());
+        assert_eq!(
+            world.admission.take_effects(),
+            [Effect::Cancel { worker, attempt }],
+            "the unknown attempt may be one of a shard that has not reported: {owner:?}"
+        );
+    }
+}
+
+#[test]
+fn end_of_an_attempt_from_before_its_run_was_known_keeps_newer_attempts_counted() {
+    let mut world = World::unreported();
+    world.worker(1, Some("acme"), 9);
+    let old = earlier_attempt(1);
+    let run = old.run;
+    let ready = ReadyRun {
+        run,
+        plan: old.plan.clone(),
+        backfill: false,
+        trace: Default::default(),
+        tasks: vec![offered(1, 1)],
+    };
+    world.snapshot(run.shard(), vec![ready], vec![old.clone()]);
+    world.read_plans(&plain());
+    assert_eq!(world.admit_all().len(), 1);
+    let live_of_run = |world: &World| {
+        let known = world.admission.tenants[&tenant("acme")].runs.get(&run);
+        known.map(|run| run.live)
+    };
+    assert_eq!(live_of_run(&world), Some(1), "the attempt chosen here");
+    let ended = vec![Ended {
+        attempt_id: old.attempt_id,
+        held: Duration::from_secs(1),
+    }];
+    let update = Update {
+        ended,
+        ..no_update(run)
+    };
+    world.admission.apply_update(SOURCE, update, world.now);
+    assert_eq!(
+        live_of_run(&world),
+        Some(1),
+        "the run is forgotten too early"
+    );
+}
+
+#[test]
+fn plan_loaded_after_its_shard_was_lost_does_not_bring_the_tenant_back() {
+    let mut world = World::unreported();
+    let old = earlier_attempt(1);
+    let plan = old.plan.clone();
+    world.snapshot(old.run.shard(), vec![], vec![old]);
+    world.admission.set_held(Default::default());
+    world
+        .admission
+        .plan_loaded(&plan, &plain().admission_plan(&plan), world.now);
+    assert!(world.admission.tenants.is_empty());
+    assert!(world.admission.dirty.is_empty());
 }
