@@ -126,13 +126,37 @@ fn encoded_len(events: &[pb::EventRecord]) -> usize {
     events.iter().map(prost::Message::encoded_len).sum()
 }
 
-/// The events that carry a command to the holder of its shard. Claims and plans are never
-/// forwarded.
-pub(crate) fn records(command: &Command, shard: ShardId) -> Vec<pb::EventRecord> {
-    match command {
-        Command::Run(new) => of_run(new, shard),
-        Command::Event(event) => vec![of_event(event, shard)],
-        Command::Plan(_) | Command::Claim(_) | Command::Enqueued(_) => Vec::new(),
+/// A command that any instance may accept and forward. The other commands arise at the holder of
+/// their shard.
+#[derive(Debug, Clone)]
+pub(crate) enum ForwardableCommand {
+    Run(Arc<NewRun>),
+    Event(Arc<RunEvent>),
+}
+
+impl ForwardableCommand {
+    pub(crate) fn shard(&self) -> ShardId {
+        match self {
+            ForwardableCommand::Run(new) => new.run_id.shard(),
+            ForwardableCommand::Event(event) => event.run_id.shard(),
+        }
+    }
+
+    /// The events that carry the command to the holder of its shard.
+    pub(crate) fn records(&self, shard: ShardId) -> Vec<pb::EventRecord> {
+        match self {
+            ForwardableCommand::Run(new) => of_run(new, shard),
+            ForwardableCommand::Event(event) => vec![of_event(event, shard)],
+        }
+    }
+}
+
+impl From<ForwardableCommand> for Command {
+    fn from(command: ForwardableCommand) -> Command {
+        match command {
+            ForwardableCommand::Run(new) => Command::Run(new),
+            ForwardableCommand::Event(event) => Command::Event(event),
+        }
     }
 }
 

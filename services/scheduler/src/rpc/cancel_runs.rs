@@ -12,7 +12,8 @@ use servo_proto::v1::event::Body;
 use super::Scheduler;
 use super::support::errors;
 use super::support::verdicts::refused_event;
-use crate::shards::{Command, RunEvent, event_id};
+use crate::forward::ForwardableCommand;
+use crate::shards::{RunEvent, event_id};
 use crate::store::runs::{self, RunAddress};
 
 const RUNS_MAX: usize = 256;
@@ -41,7 +42,8 @@ pub(super) async fn cancel_runs(
     for _ in 0..RACES_MAX {
         let by_shard = events(scheduler, &request, &left).await?;
         let submitted = by_shard.into_iter().map(|(shard, commands)| async move {
-            let (indexes, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
+            let (indexes, commands): (Vec<usize>, Vec<ForwardableCommand>) =
+                commands.into_iter().unzip();
             (indexes, scheduler.route.submit(shard, commands).await)
         });
         left.clear();
@@ -69,7 +71,7 @@ async fn events(
     scheduler: &Scheduler,
     request: &pb::CancelRunsRequest,
     indexes: &[usize],
-) -> Result<BTreeMap<ShardId, Vec<(usize, Command)>>, Error> {
+) -> Result<BTreeMap<ShardId, Vec<(usize, ForwardableCommand)>>, Error> {
     let targets: Vec<Target<'_>> = indexes
         .iter()
         .filter_map(|index| Target::parse(*index, &request.runs[*index]))
@@ -81,7 +83,7 @@ async fn events(
     let rows = runs::list_versions(scheduler.reads.store.loops(), &addresses)
         .await
         .map_err(errors::store)?;
-    let mut by_shard: BTreeMap<ShardId, Vec<(usize, Command)>> = BTreeMap::new();
+    let mut by_shard: BTreeMap<ShardId, Vec<(usize, ForwardableCommand)>> = BTreeMap::new();
     for (nth, version) in rows {
         let target = usize::try_from(nth - 1)
             .ok()
@@ -119,9 +121,13 @@ impl Target<'_> {
     }
 }
 
-fn cancel(target: &Target<'_>, version: u64, requested_by: Option<pb::Actor>) -> Command {
+fn cancel(
+    target: &Target<'_>,
+    version: u64,
+    requested_by: Option<pb::Actor>,
+) -> ForwardableCommand {
     let run_id = target.run_id;
-    Command::Event(Arc::new(RunEvent {
+    ForwardableCommand::Event(Arc::new(RunEvent {
         tenant: target.tenant.clone(),
         run_id,
         event_id: event_id(),

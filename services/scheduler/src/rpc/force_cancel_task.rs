@@ -10,8 +10,9 @@ use servo_proto::{proto_time, v1 as pb};
 use super::support::{errors, parse, request_ids};
 use super::{Scheduler, get_task};
 use crate::core::{Plan, TaskRow, force_from};
+use crate::forward::ForwardableCommand;
 use crate::reads::{runs, tasks};
-use crate::shards::{Command, RunEvent, event_id};
+use crate::shards::{RunEvent, event_id};
 use crate::store::heartbeats;
 use crate::store::tasks::TaskRecord;
 use crate::wire;
@@ -52,7 +53,11 @@ pub(super) async fn force_cancel_task(
         let attempt_id = target.active(&request)?;
         let beat = check_silent(scheduler, &target, &attempt_id).await?;
         let event = target.event(&request, run_id, attempt_id, beat, actor.clone());
-        let applied = match scheduler.route.submit_one(Command::Event(event)).await {
+        let applied = match scheduler
+            .route
+            .submit_one(ForwardableCommand::Event(event))
+            .await
+        {
             Ok(submitted) => submitted.applied,
             // A concurrent repeat of this call was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => continue,

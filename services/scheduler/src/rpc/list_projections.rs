@@ -56,5 +56,4 @@ pub(super) async fn list_projections(
     })
 }
 
-const UNREADABLE: &str =
-    "the shard contains an event or a state that this version does not know; a newer version must hold it";
+const UNREADABLE: &str = "the shard contains an event or a state that this version does not know; a newer version must hold it";

@@ -11,8 +11,9 @@ use servo_proto::v1::event::Body;
 
 use super::Scheduler;
 use super::support::{errors, parse};
+use crate::forward::ForwardableCommand;
 use crate::reads::{TaskNames, materializations};
-use crate::shards::{Command, RunEvent, event_id};
+use crate::shards::{RunEvent, event_id};
 use crate::store::materializations as store;
 use crate::store::materializations::ListedMaterialization;
 use crate::wire;
@@ -54,7 +55,7 @@ pub(super) async fn resolve_quarantine(
         let event = target.event(&request, id, actor.clone());
         let applied = scheduler
             .route
-            .submit_one(Command::Event(event))
+            .submit_one(ForwardableCommand::Event(event))
             .await?
             .applied;
         match (applied.acceptance(), applied.refusal()) {

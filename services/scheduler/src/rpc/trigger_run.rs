@@ -10,9 +10,9 @@ use super::retry_run::{self, Scope};
 use super::support::start_run::{Call, RunStart, Started, new_run, start_run};
 use super::support::{errors, generations};
 use crate::core::{Decision, KeyPolicy, decide};
+use crate::forward::ForwardableCommand;
 use crate::reads::runs;
 use crate::run_lookup::{ExistingRun, RunQuery};
-use crate::shards::Command;
 use crate::store::conflicts;
 
 /// How often the key is looked up again after a concurrent call was faster.
@@ -225,7 +225,11 @@ impl TriggerRequest {
             self.start(generations::key(run)?, None, self.whole_order()),
             None,
         );
-        match scheduler.route.submit_one(Command::Run(new.into())).await {
+        match scheduler
+            .route
+            .submit_one(ForwardableCommand::Run(new.into()))
+            .await
+        {
             // A concurrent call with the same request was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => Ok(()),
             other => other.map(drop),

@@ -15,8 +15,8 @@ use servo_service::{ShardHolders, errors};
 use tonic::{Code, Status};
 
 use super::verdicts;
-use crate::forward::{self, Forwarder};
-use crate::shards::{Applied, Command, Shards, SubmitError};
+use crate::forward::{ForwardableCommand, Forwarder};
+use crate::shards::{Applied, Shards, SubmitError};
 use crate::wire;
 
 /// How long a call waits for a holder; a lease expires within this time.
@@ -58,14 +58,15 @@ impl Route {
     pub(crate) async fn submit(
         &self,
         shard: ShardId,
-        commands: Vec<Command>,
+        commands: Vec<ForwardableCommand>,
     ) -> Result<Vec<Submitted>, Error> {
         let wait = time_left().map_or(WAIT_MAX, |left| {
             left.saturating_sub(ANSWER_TIME).min(WAIT_MAX)
         });
         let until = Instant::now() + wait;
         loop {
-            match self.shards.submit(shard, commands.clone()).await {
+            let own = commands.iter().cloned().map(Into::into).collect();
+            match self.shards.submit(shard, own).await {
                 Ok(done) => return Ok(done.into_iter().map(Submitted::from).collect()),
                 Err(SubmitError::NotHeld) => {}
                 Err(other) => return Err(verdicts::submit_error(&other)),
@@ -82,8 +83,8 @@ impl Route {
     }
 
     /// Like [`Route::submit`], for one command.
-    pub(crate) async fn submit_one(&self, command: Command) -> Result<Submitted, Error> {
-        let answers = self.submit(command.run_id().shard(), vec![command]).await?;
+    pub(crate) async fn submit_one(&self, command: ForwardableCommand) -> Result<Submitted, Error> {
+        let answers = self.submit(command.shard(), vec![command]).await?;
         let missing = || Error::new(Reason::Internal, "the shard gave no answer");
         answers.into_iter().next().ok_or_else(missing)
     }
@@ -92,7 +93,7 @@ impl Route {
     async fn forward_to_holder(
         &self,
         shard: ShardId,
-        commands: &[Command],
+        commands: &[ForwardableCommand],
     ) -> Result<Option<Vec<Submitted>>, Error> {
         let holder = match self.known_other_holder(shard) {
             Some(known) => Some(known),
@@ -103,7 +104,7 @@ impl Route {
         };
         let events = commands
             .iter()
-            .flat_map(|command| forward::records(command, shard))
+            .flat_map(|command| command.records(shard))
             .collect();
         match self.forwarder.forward(holder, events, commands.len()).await {
             // A retry is safe, because event ids and idempotency keys identify the events.

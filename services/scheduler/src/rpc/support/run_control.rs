@@ -8,9 +8,10 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
 use super::{errors, parse, request_ids};
+use crate::forward::ForwardableCommand;
 use crate::reads::runs;
 use crate::rpc::{Scheduler, get_run};
-use crate::shards::{Command, RunEvent, event_id};
+use crate::shards::{RunEvent, event_id};
 
 /// How often a change is retried after a concurrent one.
 const RACES_MAX: usize = 5;
@@ -116,7 +117,11 @@ pub(crate) async fn control(
             return Err(stale(&request, run.version));
         }
         let event = event(&request, run_id, tenant, run.version + 1, actor.clone());
-        let applied = match scheduler.route.submit_one(Command::Event(event)).await {
+        let applied = match scheduler
+            .route
+            .submit_one(ForwardableCommand::Event(event))
+            .await
+        {
             Ok(submitted) => submitted.applied,
             // A concurrent repeat of this call was faster.
             Err(error) if error.reason() == Reason::AlreadyExists => continue,

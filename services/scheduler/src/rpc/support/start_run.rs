@@ -13,9 +13,10 @@ use tracing::{Instrument, info_span};
 
 use super::parse;
 use crate::core::Plan;
+use crate::forward::ForwardableCommand;
 use crate::reads::runs;
 use crate::rpc::Scheduler;
-use crate::shards::{Command, NewPlan, NewRun, event_id};
+use crate::shards::{NewPlan, NewRun, event_id};
 use crate::wire;
 
 /// The size of the other parts of the event: the trace and the framing.
@@ -132,7 +133,7 @@ pub(crate) async fn start_run(
         info_span!("servo.start_run", run_id = %new.run_id, plan_id = stored.plan_id, tasks_count);
     let submitted = scheduler
         .route
-        .submit_one(Command::Run(new.clone()))
+        .submit_one(ForwardableCommand::Run(new.clone()))
         .instrument(span)
         .await?;
     match (submitted.applied.acceptance(), submitted.applied.refusal()) {
