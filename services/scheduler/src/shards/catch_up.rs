@@ -54,6 +54,7 @@ impl Lane {
             }
             let readable = events.iter().take_while(|event| is_known(event)).count();
             self.fold_appended(shard, &events[..readable]).await?;
+            self.evict_ended_runs(events.iter().filter_map(run_of));
             if let Some(event) = events.get(readable) {
                 let (kind, version) = (event.type_code, event.version);
                 tracing::error!(
@@ -131,6 +132,7 @@ impl Lane {
             held.recorded_at = held.recorded_at.max(last.recorded_at);
         }
         self.publish(pending);
+        self.run_watchers.notify(events.iter().filter_map(run_of));
         Ok(())
     }
 
@@ -155,8 +157,6 @@ impl Lane {
         match (body, run) {
             (Body::RunRequested(requested), Some(run)) => {
                 let fingerprint = wire::fingerprint(&requested).map_err(|bad| bad.to_string())?;
-                // Touches the run, so that `publish` evicts it if it has already ended.
-                pending.changes.entry(run_id).or_default();
                 if *fingerprint.digest().as_bytes() != run.header.fingerprint {
                     let tenant = run.header.tenant.clone();
                     pending
@@ -194,7 +194,6 @@ impl Lane {
             }
             // Only valid decisions are appended, so the event is not checked again.
             (Body::QuarantineResolved(resolved), Some(run)) => {
-                pending.changes.entry(run_id).or_default();
                 let resolution = resolution(&resolved, run, event.event_id, at);
                 pending
                     .resolutions

@@ -67,12 +67,20 @@ pub(super) struct PendingFlush {
 impl Lane {
     /// Flushes the submissions and replies to their callers.
     pub(super) async fn flush(&mut self, submissions: Vec<Submission>) {
+        let runs: HashSet<RunId> = submissions
+            .iter()
+            .flat_map(|submission| submission.commands.iter().map(Command::run_id))
+            .collect();
+        self.flush_until_done(submissions).await;
+        self.evict_ended_runs(runs);
+    }
+
+    async fn flush_until_done(&mut self, mut submissions: Vec<Submission>) {
         if submissions.is_empty() {
             return;
         }
         let begun = Instant::now();
         self.last_flush = Some(begun.into());
-        let mut submissions = submissions;
         loop {
             self.drop_expired_shards(&submissions);
             let (held, foreign): (Vec<_>, Vec<_>) = submissions
@@ -95,7 +103,8 @@ impl Lane {
                 Err(error) => error,
             };
             if may_be_caused_by_one(&error) && submissions.len() > 1 {
-                return Box::pin(self.flush_one_by_one(submissions)).await;
+                let until = Instant::now() + SPLIT_FOR;
+                return Box::pin(self.flush_one_by_one(submissions, until)).await;
             }
             self.recover(&submissions, &error).await;
             if begun.elapsed() > RETRY_FOR
@@ -133,16 +142,20 @@ impl Lane {
     }
 
     /// Flushes each submission alone, so that one which the store refuses does not fail the others.
-    async fn flush_one_by_one(&mut self, mut submissions: Vec<Submission>) {
-        let begun = Instant::now();
+    pub(super) async fn flush_one_by_one(
+        &mut self,
+        mut submissions: Vec<Submission>,
+        until: Instant,
+    ) {
         self.evict_runs(
             submissions
                 .iter()
                 .flat_map(|submission| submission.commands.iter().map(Command::run_id)),
         );
-        while !submissions.is_empty() && begun.elapsed() <= SPLIT_FOR {
+        while !submissions.is_empty() && Instant::now() < until {
             self.flush(vec![submissions.remove(0)]).await;
         }
+        self.load_evicted_runs(&submissions).await;
         reject(
             submissions,
             &SubmitError::Unavailable("Postgres is slow; retry in a moment".to_owned()),
@@ -433,7 +446,14 @@ impl Lane {
     /// Publishes a stored flush: notifies dispatchers and watchers, arms timers, requests plans,
     /// and evicts ended runs.
     pub(super) fn publish(&mut self, pending: PendingFlush) {
-        self.run_watchers.notify(pending.changes.keys());
+        // A conflict or a resolution changes no run, but watchers of the run see its event.
+        let appended = pending
+            .events
+            .iter()
+            .filter_map(|event| event.correlation_id);
+        let appended = appended.map(|id| RunId::from_bytes(id.into_bytes()));
+        self.run_watchers
+            .notify(appended.chain(pending.changes.keys().copied()));
         for waiting in pending.unplanned {
             let run = self
                 .shards

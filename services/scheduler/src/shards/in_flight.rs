@@ -49,6 +49,11 @@ impl InFlight {
         removed.into_iter().for_each(|run| self.remove(run));
     }
 
+    pub(super) fn clear(&mut self) {
+        let all: Vec<RunId> = self.by_run.keys().copied().collect();
+        all.into_iter().for_each(|run| self.remove(run));
+    }
+
     /// Whether every delay of a flush delays the run.
     pub(super) fn is_latency_bound(&self, run: RunId) -> bool {
         self.by_run
@@ -61,7 +66,7 @@ impl InFlight {
         self.instance.0.load(Ordering::Relaxed) >= BATCHING_THRESHOLD
     }
 
-    fn set(&mut self, run: RunId, attempts: u32) {
+    pub(super) fn set(&mut self, run: RunId, attempts: u32) {
         let before = match attempts {
             0 => self.by_run.remove(&run),
             _ => self.by_run.insert(run, attempts),

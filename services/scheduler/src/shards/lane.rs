@@ -1,6 +1,7 @@
 //! One lane: the memory of its shards and its inbox. See the [module](super) for its cycle.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
@@ -32,8 +33,8 @@ const CLOCK_RETRY: Duration = Duration::from_millis(100);
 /// Under load, the time from the start of one flush to the start of the next. A flush that takes
 /// longer is followed at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
-/// How many commands one flush contains.
-const COMMANDS_PER_FLUSH_MAX: usize = 1_024;
+/// From this many commands on, a flush is complete.
+const COMMANDS_PER_FLUSH: usize = 1_024;
 /// How many tasks of new plans complete a flush, because all of them are rows of one statement,
 /// which has a timeout of seconds.
 const PLANNED_TASKS_PER_FLUSH: usize = 50_000;
@@ -163,32 +164,26 @@ impl Lane {
     pub(super) async fn handle(&mut self, message: Message, inbox: &mut mpsc::Receiver<Message>) {
         // Yields once without a delay, so that callers who were just answered can join this flush.
         tokio::task::yield_now().await;
-        let mut submissions = Vec::new();
-        let mut latency_bound = false;
+        let mut gathered = GatheredSubmissions::default();
         let mut message = Some(message);
         while let Some(current) = message {
             match current {
                 Message::Submission(submission) => {
-                    latency_bound |= submission
-                        .commands
-                        .iter()
-                        .any(|command| self.in_flight.is_latency_bound(command.run_id()));
-                    submissions.push(submission);
+                    gathered.add(submission, &self.in_flight);
                 }
                 other => {
                     // Earlier submissions are flushed first.
-                    self.flush(std::mem::take(&mut submissions)).await;
+                    self.flush(gathered.take()).await;
                     self.handle_control(other).await;
                 }
             }
-            message = if is_full(&submissions) {
+            message = if gathered.is_full() {
                 None
             } else {
-                let can_wait = !submissions.is_empty() && !latency_bound;
-                self.next_or_wait(can_wait, inbox).await
+                self.next_or_wait(gathered.can_wait(), inbox).await
             };
         }
-        self.flush(submissions).await;
+        self.flush(gathered.submissions).await;
     }
 
     /// Returns the next queued message. Under load, waits up to [`FLUSH_INTERVAL`] for one, because
@@ -227,12 +222,12 @@ impl Lane {
         }
     }
 
-    /// Updates the lease of a shard, or loads a shard that could not be loaded or was dropped.
+    /// Updates the lease of a shard. Loads a shard that could not be loaded or was dropped, or that
+    /// was acquired again: another instance may have held it in between.
     async fn renew(&mut self, lease: servo_store::Lease) {
         match self.shards.get_mut(&lease.shard()) {
             Some(shard) if shard.lease.epoch() == lease.epoch() => shard.lease = lease,
-            Some(_) => {}
-            None => self.load_shard(lease).await,
+            _ => self.load_shard(lease).await,
         }
     }
 
@@ -251,6 +246,7 @@ impl Lane {
         self.streams.discard_updates();
         self.timers = Timers::default();
         self.waiting = WaitingRuns::default();
+        self.in_flight.clear();
         self.clock = None;
     }
 
@@ -260,6 +256,19 @@ impl Lane {
             self.in_flight.remove(run);
             if let Some(shard) = self.shards.get_mut(&run.shard()) {
                 shard.runs.remove(&run);
+            }
+        }
+    }
+
+    /// Evicts those of the runs that have ended. An ended run is loaded only for one flush.
+    pub(super) fn evict_ended_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
+        for run in runs {
+            let held = self.shards.get_mut(&run.shard());
+            if let Some(Entry::Occupied(loaded)) = held.map(|held| held.runs.entry(run))
+                && loaded.get().ended_at.is_some()
+            {
+                loaded.remove();
+                self.in_flight.remove(run);
             }
         }
     }
@@ -274,14 +283,41 @@ impl Lane {
     }
 }
 
-fn is_full(submissions: &[Submission]) -> bool {
-    let commands = || {
-        submissions
+/// The submissions of the next flush.
+#[derive(Debug, Default)]
+struct GatheredSubmissions {
+    submissions: Vec<Submission>,
+    commands: usize,
+    /// The tasks of new plans.
+    planned_tasks: usize,
+    /// One of the commands belongs to a run that every delay delays.
+    latency_bound: bool,
+}
+
+impl GatheredSubmissions {
+    fn add(&mut self, submission: Submission, in_flight: &InFlight) {
+        let commands = &submission.commands;
+        self.commands += commands.len();
+        self.planned_tasks += commands.iter().map(Command::planned_tasks).sum::<usize>();
+        self.latency_bound |= commands
             .iter()
-            .flat_map(|submission| &submission.commands)
-    };
-    commands().count() >= COMMANDS_PER_FLUSH_MAX
-        || commands().map(Command::planned_tasks).sum::<usize>() >= PLANNED_TASKS_PER_FLUSH
+            .any(|command| in_flight.is_latency_bound(command.run_id()));
+        self.submissions.push(submission);
+    }
+
+    fn is_full(&self) -> bool {
+        self.commands >= COMMANDS_PER_FLUSH || self.planned_tasks >= PLANNED_TASKS_PER_FLUSH
+    }
+
+    /// Returns the submissions and begins the next flush.
+    fn take(&mut self) -> Vec<Submission> {
+        std::mem::take(self).submissions
+    }
+
+    /// Whether the flush may wait for more submissions.
+    fn can_wait(&self) -> bool {
+        !self.submissions.is_empty() && !self.latency_bound
+    }
 }
 
 /// Replies to all callers that their submission was not stored.
@@ -306,27 +342,46 @@ mod tests {
 
     use tokio::sync::oneshot;
 
-    use super::super::command::PlanOutcome;
+    use super::super::command::{NewPlan, PlanOutcome};
     use super::super::tests::{known_plan, plan, run_id};
     use super::*;
+
+    fn submission(n: u8, plan: &NewPlan) -> Submission {
+        let plan = PlanOutcome {
+            tenant: "acme".parse().unwrap(),
+            run_id: run_id(n),
+            result: Ok(plan.clone()),
+        };
+        Submission {
+            shard: run_id(n).shard(),
+            commands: vec![Command::Plan(Arc::new(plan))],
+            reply: oneshot::channel().0,
+        }
+    }
 
     #[test]
     fn a_flush_is_complete_with_enough_tasks_of_new_plans() {
         let large = plan(&vec![&[] as &[u32]; 20_000]);
         let new = known_plan(&Plans::default(), &large);
-        let submission = |n| {
-            let plan = PlanOutcome {
-                tenant: "acme".parse().unwrap(),
-                run_id: run_id(n),
-                result: Ok(new.clone()),
-            };
-            Submission {
-                shard: run_id(n).shard(),
-                commands: vec![Command::Plan(Arc::new(plan))],
-                reply: oneshot::channel().0,
-            }
-        };
-        assert!(!is_full(&[submission(1), submission(2)]));
-        assert!(is_full(&[submission(1), submission(2), submission(3)]));
+        let mut gathered = GatheredSubmissions::default();
+        for n in [1, 2] {
+            gathered.add(submission(n, &new), &InFlight::default());
+            assert!(!gathered.is_full());
+        }
+        gathered.add(submission(3, &new), &InFlight::default());
+        assert!(gathered.is_full());
+    }
+
+    #[test]
+    fn a_flushed_submission_does_not_keep_later_ones_from_waiting() {
+        let new = known_plan(&Plans::default(), &plan(&[&[]]));
+        let mut in_flight = InFlight::default();
+        in_flight.set(run_id(2), 2);
+        let mut gathered = GatheredSubmissions::default();
+        gathered.add(submission(1, &new), &in_flight);
+        assert!(!gathered.can_wait(), "its run is latency-bound");
+        assert_eq!(gathered.take().len(), 1);
+        gathered.add(submission(2, &new), &in_flight);
+        assert!(gathered.can_wait());
     }
 }

@@ -1,6 +1,6 @@
 //! Loading a shard that this instance acquired, and single runs of it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use servo_model::{RunId, TenantId};
 use servo_proto::v1::event::Body;
@@ -21,6 +21,9 @@ impl Lane {
     /// Loads a shard: its open runs, then the events that were appended while it had no holder.
     pub(super) async fn load_shard(&mut self, lease: Lease) {
         let number = lease.shard();
+        // Waiting runs are found again and attempts are counted again; a plan that was requested
+        // earlier may never arrive.
+        self.drop_shard(number);
         if let Err(error) = self.try_load_shard(lease).await {
             tracing::warn!(%error, shard = %number, "failed to load a shard; retrying with its next lease renewal");
             self.drop_shard(number);
@@ -81,19 +84,18 @@ impl Lane {
                 .get(&run.shard())
                 .is_some_and(|shard| shard.contains(run))
         };
-        let mut missing: HashMap<RunId, Option<&TenantId>> = HashMap::new();
-        for (run, tenant) in runs.filter(|(run, _)| !in_memory(run)) {
-            let known = missing.entry(run).or_insert(tenant);
-            *known = known.or(tenant);
-        }
+        // Commands may name the same run with different tenants, of which only one is right.
+        let missing: HashSet<(Option<&TenantId>, Uuid)> = runs
+            .filter(|(run, _)| !in_memory(run))
+            .map(|(run, tenant)| (tenant, Uuid::from_bytes(*run.as_bytes())))
+            .collect();
         if missing.is_empty() {
             return Ok(());
         }
-        let missing: Vec<(Option<&TenantId>, Uuid)> = missing
-            .iter()
-            .map(|(run, tenant)| (*tenant, Uuid::from_bytes(*run.as_bytes())))
-            .collect();
-        let rows = runs::find_many(&self.loops, &missing).await?;
+        let missing: Vec<_> = missing.into_iter().collect();
+        let mut rows = runs::find_many(&self.loops, &missing).await?;
+        rows.sort_unstable_by_key(|row| row.run_number);
+        rows.dedup_by_key(|row| row.run_number);
         let (set_aside, rows): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(|row| row.set_aside.is_some());
         for run in set_aside.iter().map(StoredRun::id) {
@@ -107,10 +109,13 @@ impl Lane {
 
     async fn insert_restored(&mut self, restored: RestoredRuns) -> Result<(), StoreError> {
         for run in restored.runs {
-            self.arm_run(&run);
-            self.in_flight.update(&run);
-            if let Some(shard) = self.shards.get_mut(&run.header.run_id.shard()) {
-                shard.runs.insert(run.header.run_id, run);
+            let run_id = run.header.run_id;
+            if self.shards.contains_key(&run_id.shard()) {
+                self.arm_run(&run);
+                self.in_flight.update(&run);
+            }
+            if let Some(shard) = self.shards.get_mut(&run_id.shard()) {
+                shard.runs.insert(run_id, run);
             }
         }
         for (row, error) in restored.failed {

@@ -7,15 +7,11 @@ use servo_store::StoreError;
 
 use super::command::{Command, Submission};
 use super::lane::Lane;
-use super::shard::Shard;
 
 impl Lane {
     /// Makes memory agree with the rows again.
     pub(super) async fn recover(&mut self, submissions: &[Submission], error: &StoreError) {
-        let shards: HashSet<ShardId> = submissions
-            .iter()
-            .map(|submission| submission.shard)
-            .collect();
+        let shards = shards_of(submissions);
         match error {
             // Nothing was written and the leases are valid, so only the folded runs are wrong.
             StoreError::Behind(_)
@@ -32,19 +28,7 @@ impl Lane {
                 for shard in shards {
                     self.catch_up_or_reload(shard).await;
                 }
-                // Loaded again at once, because their timers are armed only when a run is loaded.
-                let commands = submissions
-                    .iter()
-                    .flat_map(|submission| &submission.commands);
-                if let Err(error) = self
-                    .load_missing(commands.map(|command| (command.run_id(), command.tenant())))
-                    .await
-                {
-                    tracing::warn!(%error, "failed to reload runs; reloading their shards");
-                    for submission in submissions {
-                        self.reload_shard(submission.shard).await;
-                    }
-                }
+                self.load_evicted_runs(submissions).await;
             }
             // The lease keeper finds out which leases are still held and sends them again.
             StoreError::LeaseLost(_) => shards.into_iter().for_each(|shard| self.drop_shard(shard)),
@@ -56,12 +40,30 @@ impl Lane {
         }
     }
 
-    pub(super) async fn reload_shard(&mut self, shard: ShardId) {
-        if let Some(Shard { lease, .. }) = self.shards.remove(&shard) {
-            // Loading the shard finds its waiting runs again; a plan in progress may never arrive.
-            self.waiting.remove_shard(shard);
-            self.streams.send_gone(shard);
-            self.load_shard(lease).await;
+    /// Loads evicted runs again at once, because timers and snapshots look only at runs in memory.
+    pub(super) async fn load_evicted_runs(&mut self, submissions: &[Submission]) {
+        let commands = submissions
+            .iter()
+            .flat_map(|submission| &submission.commands);
+        let runs = commands.map(|command| (command.run_id(), command.tenant()));
+        if let Err(error) = self.load_missing(runs).await {
+            tracing::warn!(%error, "failed to reload runs; reloading their shards");
+            for shard in shards_of(submissions) {
+                self.reload_shard(shard).await;
+            }
         }
     }
+
+    pub(super) async fn reload_shard(&mut self, shard: ShardId) {
+        if let Some(held) = self.shards.get(&shard) {
+            self.load_shard(held.lease.clone()).await;
+        }
+    }
+}
+
+fn shards_of(submissions: &[Submission]) -> HashSet<ShardId> {
+    submissions
+        .iter()
+        .map(|submission| submission.shard)
+        .collect()
 }

@@ -98,8 +98,6 @@ impl Lane {
         let Some(run) = run else {
             return applied(CommandOutcome::RunUnknown);
         };
-        // Touches the run, so that `publish` evicts it if it has already ended.
-        pending.changes.entry(event.run_id).or_default();
         let Some(resolution) = resolution(resolved, run, event.event_id, at) else {
             return applied(CommandOutcome::Invalid(
                 "QuarantineResolved: the materialization id or the decision is missing".to_owned(),

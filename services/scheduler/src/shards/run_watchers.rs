@@ -29,12 +29,12 @@ impl RunWatchers {
         receiver
     }
 
-    pub(super) fn notify<'a>(&self, changed: impl Iterator<Item = &'a RunId>) {
+    pub(super) fn notify(&self, changed: impl Iterator<Item = RunId>) {
         if self.watched.load(Ordering::Acquire) == 0 {
             return;
         }
         let runs = self.lock();
-        for sender in changed.filter_map(|run| runs.get(run)) {
+        for sender in changed.filter_map(|run| runs.get(&run)) {
             sender.send_replace(());
         }
     }
@@ -55,15 +55,15 @@ mod tests {
         let watchers = RunWatchers::default();
         let run = RunId::from_bytes([1; 16]);
         let other = RunId::from_bytes([2; 16]);
-        watchers.notify([run].iter());
+        watchers.notify([run].into_iter());
         let mut receiver = watchers.subscribe(run);
         assert!(
             !receiver.has_changed().unwrap(),
             "notifications from before the subscription are not delivered"
         );
-        watchers.notify([other].iter());
+        watchers.notify([other].into_iter());
         assert!(!receiver.has_changed().unwrap());
-        watchers.notify([other, run].iter());
+        watchers.notify([other, run].into_iter());
         receiver.changed().await.unwrap();
         assert!(!receiver.has_changed().unwrap());
     }

@@ -104,7 +104,7 @@ impl Lane {
             .remove(&run.header.tenant, run.header.created_at, run_id);
         self.streams.record(&run, &withdrawal(&run));
         self.streams.send_updates();
-        self.run_watchers.notify(std::iter::once(&run_id));
+        self.run_watchers.notify(std::iter::once(run_id));
     }
 }
 

@@ -13,6 +13,7 @@ mod plans;
 mod quarantine;
 mod races;
 mod rebuild;
+mod recovery;
 mod requests;
 mod run_limits;
 mod set_aside;

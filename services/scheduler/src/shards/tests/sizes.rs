@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn large_run(instance: &Instance, plan: &pb::Plan, id: RunId, keys: usize) -> Command {
+pub(super) fn large_run(instance: &Instance, plan: &pb::Plan, id: RunId, keys: usize) -> Command {
     let Command::Run(new) = new_run(instance, plan, id, "f") else {
         unreachable!()
     };
@@ -17,7 +17,11 @@ fn large_run(instance: &Instance, plan: &pb::Plan, id: RunId, keys: usize) -> Co
     Command::Run(Arc::new(new))
 }
 
-fn finish_saying(id: RunId, ordinal: u32, change: impl FnOnce(&mut pb::TaskFinished)) -> Command {
+pub(super) fn finish_saying(
+    id: RunId,
+    ordinal: u32,
+    change: impl FnOnce(&mut pb::TaskFinished),
+) -> Command {
     let Command::Event(event) = finish(id, ordinal) else {
         unreachable!()
     };
