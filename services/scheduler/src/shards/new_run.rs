@@ -42,8 +42,6 @@ impl Lane {
                 *new.fingerprint.digest().as_bytes() == run.header.fingerprint,
                 RunView::of(run),
             );
-            // Touches the run, so that `publish` evicts it if it has already ended.
-            pending.changes.entry(new.run_id).or_default();
             let outcome = if same {
                 CommandOutcome::Exists
             } else {
@@ -73,6 +71,7 @@ impl Lane {
             Ok(header) => Run::requested(header),
             Err(bad) => return applied(CommandOutcome::Invalid(bad.to_string()), None),
         };
+        let in_use = pending.in_use.get(&new.tenant).copied();
         let plan = match new
             .plan
             .as_ref()
@@ -91,6 +90,10 @@ impl Lane {
         let requested = with_plan(new, plan.is_none());
         let request = request_event(new, &requested, shard);
         if let Some(too_large) = too_large(&request) {
+            // The decision counted the run, which does not exist.
+            pending
+                .in_use
+                .extend(in_use.map(|in_use| (new.tenant.clone(), in_use)));
             return applied(too_large, None);
         }
         pending.new_runs.insert(

@@ -22,13 +22,16 @@ CROSS JOIN LATERAL (
 ) open
 CROSS JOIN LATERAL (
     SELECT count(*) AS runs
-    FROM workspaces w
-    CROSS JOIN LATERAL (
-        SELECT FROM scheduler.runs r
-        WHERE r.tenant = w.tenant AND r.workspace = w.workspace
-            -- Not clock_timestamp(): a volatile function cannot be an index condition.
-            AND r.created_at >= date_trunc('day', statement_timestamp(), 'UTC')
+    FROM (
+        SELECT
+        FROM workspaces w
+        CROSS JOIN LATERAL (
+            SELECT FROM scheduler.runs r
+            WHERE r.tenant = w.tenant AND r.workspace = w.workspace
+                -- Not clock_timestamp(): a volatile function cannot be an index condition.
+                AND r.created_at >= date_trunc('day', statement_timestamp(), 'UTC')
+        ) r
+        WHERE w.tenant = a.tenant
         LIMIT a.daily
-    ) r
-    WHERE w.tenant = a.tenant AND w.workspace IS NOT NULL
+    ) counted
 ) today

@@ -10,12 +10,14 @@ use servo_proto::v1 as pb;
 use servo_store::query;
 use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 
+use super::sizes::large_run;
 use super::{
     Instance, acme, apply, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run,
     plan, run_id, states,
 };
 use crate::core::{Excess, Limits, RunLimits};
 use crate::shards::{Command, CommandOutcome, NewRun, PlanOutcome, SubmitError};
+use crate::store::limits;
 use crate::store::shards::all_shards;
 
 fn only(limits: RunLimits) -> Limits {
@@ -364,4 +366,51 @@ async fn a_run_that_is_set_aside_does_not_block_waiting_runs() {
     assert_eq!(started.unwrap().0, run_id(2));
     // It does not count as a waiting run either.
     folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
+}
+
+#[tokio::test]
+async fn a_run_that_is_refused_for_its_size_takes_no_capacity() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = limited(&database, "one", only(max_concurrent(1))).await;
+    let (plan, large, small) = (plan(&[&[]]), run_id(7), neighbour(7));
+    let commands = vec![
+        large_run(&one, &plan, large, 100_000),
+        new_run(&one, &plan, small, "f"),
+    ];
+    let applied = one.shards.submit(small.shard(), commands).await.unwrap();
+    let outcome = &applied[0].outcome;
+    assert!(
+        matches!(outcome, CommandOutcome::TooLarge(_)),
+        "{outcome:?}"
+    );
+    folded(&applied[1]);
+    assert_eq!(states(&one.store, small).await.0, RunState::Running.code());
+}
+
+/// Another run of the same shard.
+fn neighbour(n: u8) -> RunId {
+    let mut id = *run_id(n).as_bytes();
+    id[15] = !n;
+    RunId::from_bytes(id)
+}
+
+#[tokio::test]
+async fn runs_of_today_are_counted_up_to_the_daily_limit_over_all_workspaces() {
+    let database = TestDatabase::create().await.unwrap();
+    let one = instance(&database, "one").await;
+    let plan = plan(&[&[]]);
+    for (n, workspace) in [(1, "prod"), (2, "prod"), (3, "dev"), (4, "dev")] {
+        let Command::Run(new) = new_run(&one, &plan, run_id(n), "f") else {
+            unreachable!()
+        };
+        let mut new = Arc::into_inner(new).unwrap();
+        new.workspace = workspace.to_owned();
+        folded(&apply(&one, Command::Run(Arc::new(new))).await);
+    }
+    let mut tx = one.store.loops().begin().await.unwrap();
+    for (daily_max, counted) in [(0, 0), (3, 3), (9, 4)] {
+        let daily = [(acme(), daily_max)].into();
+        let (in_use, _) = limits::count_in_use(&mut tx, &daily).await.unwrap();
+        assert_eq!(in_use[&acme()].today, counted);
+    }
 }
