@@ -53,6 +53,10 @@ pub enum RebuildError {
         "shard {0} contains an event or a state that this version does not know; rebuild with the newest version in use"
     )]
     Unreadable(ShardId),
+    #[error(
+        "the ledger lacks events of shard {0}, so its tables are incomplete; restore the ledger and rebuild again"
+    )]
+    Incomplete(ShardId),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -119,6 +123,9 @@ async fn rebuild_held(
             return Err(RebuildError::Unreadable(lease.shard()));
         }
         loaded?;
+        if !lane.shards.contains_key(&lease.shard()) {
+            return Err(RebuildError::Incomplete(lease.shard()));
+        }
         lane.drop_shard(lease.shard());
         done(lease.shard());
     }

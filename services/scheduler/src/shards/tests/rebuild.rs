@@ -148,3 +148,20 @@ async fn a_rebuild_is_refused_while_a_scheduler_holds_shards() {
     assert_eq!(states(&store, run_id(4)).await, before);
     two.lease_keeper.leave().await;
 }
+
+#[tokio::test]
+async fn a_rebuild_fails_when_the_ledger_has_a_gap() {
+    let (database, store) = lived_in().await;
+    let shard = run_id(4).shard();
+    let lose = "DELETE FROM ledger.events WHERE stream = 1 AND shard = $1 AND position = 3";
+    let mut admin = PgConnection::connect(&database.admin_url()).await.unwrap();
+    let lose = sqlx::query(lose).bind(shard.get());
+    assert_eq!(lose.execute(&mut admin).await.unwrap().rows_affected(), 1);
+    let incomplete = rebuild(&store, |_| ()).await.unwrap_err();
+    assert_eq!(
+        incomplete.to_string(),
+        format!(
+            "the ledger lacks events of shard {shard}, so its tables are incomplete; restore the ledger and rebuild again"
+        )
+    );
+}
