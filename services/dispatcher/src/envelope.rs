@@ -364,7 +364,7 @@ mod tests {
         assert!(!good(&paths.start, deadline), "a start does not live on");
         assert!(
             !good(&paths.heartbeat, deadline) && !good(&paths.logs, deadline),
-            "beats renew theirs"
+            "heartbeats renew their signature"
         );
     }
 

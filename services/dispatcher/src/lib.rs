@@ -4,7 +4,7 @@
 //!
 //! - [`core`]: admission as pure decisions: fair share, limits, which task goes to which worker.
 //! - [`engine`]: the actor that owns admission in memory, with its helpers: streams from
-//!   schedulers, sessions of workers, plans, inputs and the push queue. Its page explains how a
+//!   schedulers, streams to workers, plans, inputs and the push queue. Its page explains how a
 //!   ready task becomes an envelope.
 //! - [`envelope`], [`inputs`], [`stored_plan`]: building and signing one envelope.
 //! - [`loops`]: background work that the mesh repeats: keeping leases, keeping a stream open to
@@ -61,7 +61,7 @@ const COMMANDS_INTERVAL: Duration = Duration::from_secs(1);
 /// Delay before a broken stream of limits is opened again.
 const LIMITS_RETRY: Duration = Duration::from_secs(5);
 
-/// Serves the API until the process is told to stop.
+/// Serves the API until the process drains.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
@@ -92,9 +92,9 @@ struct Parts {
     queue: Option<PostgresQueue>,
     leases: Arc<AdmissionLeases>,
     lease_ttl: Duration,
-    streams_bell: Doorbell,
-    commands_bell: Doorbell,
-    push_workers_bell: Doorbell,
+    streams_doorbell: Doorbell,
+    commands_doorbell: Doorbell,
+    push_workers_doorbell: Doorbell,
 }
 
 impl Parts {
@@ -124,9 +124,9 @@ impl Parts {
             leases: Arc::new(lease_keeper(mesh, &store, &engine, ttl)),
             queue: (!config.push.targets.is_empty()).then_some(queue),
             lease_ttl: ttl.get(),
-            streams_bell: Doorbell::new(),
-            commands_bell: Doorbell::new(),
-            push_workers_bell: Doorbell::new(),
+            streams_doorbell: Doorbell::new(),
+            commands_doorbell: Doorbell::new(),
+            push_workers_doorbell: Doorbell::new(),
             page_tokens: mesh.config().paging.tokens()?,
             store,
             signer,
@@ -139,10 +139,13 @@ impl Parts {
     /// Wakes the loops that depend on which admission shards are held here.
     fn ring_when_shards_change(&self) {
         let mut held = self.engine.held();
-        let bells = [self.streams_bell.clone(), self.push_workers_bell.clone()];
+        let doorbells = [
+            self.streams_doorbell.clone(),
+            self.push_workers_doorbell.clone(),
+        ];
         servo_actor::spawn("shard changes", async move {
             while held.changed().await.is_ok() {
-                bells.iter().for_each(Doorbell::ring);
+                doorbells.iter().for_each(Doorbell::ring);
             }
         });
     }
@@ -182,8 +185,8 @@ impl Parts {
             engine: self.engine.clone(),
             signer: self.signer.clone(),
             page_tokens: self.page_tokens.clone(),
-            commands_changed: self.commands_bell.clone(),
-            push_workers_changed: self.push_workers_bell.clone(),
+            commands_changed: self.commands_doorbell.clone(),
+            push_workers_changed: self.push_workers_doorbell.clone(),
             connections: Arc::default(),
         };
         mesh.serve(DispatcherServiceServer::new(dispatcher))
@@ -197,7 +200,7 @@ impl Parts {
             mesh,
             &self.store,
             self.engine.clone(),
-            &self.streams_bell,
+            &self.streams_doorbell,
         ));
         let commands = Arc::new(CommandLoop::new(
             &self.store,
@@ -214,7 +217,7 @@ impl Parts {
             })
             .with_loop(
                 "streams",
-                Pace::every(STREAMS_INTERVAL).woken_by(&self.streams_bell),
+                Pace::every(STREAMS_INTERVAL).woken_by(&self.streams_doorbell),
                 move || {
                     let streams = streams.clone();
                     async move { streams.run_once().await }
@@ -222,7 +225,7 @@ impl Parts {
             )
             .with_loop(
                 "commands",
-                Pace::every(COMMANDS_INTERVAL).woken_by(&self.commands_bell),
+                Pace::every(COMMANDS_INTERVAL).woken_by(&self.commands_doorbell),
                 move || {
                     let commands = commands.clone();
                     async move { commands.run_once().await }
@@ -246,7 +249,7 @@ impl Parts {
         serving
             .with_loop(
                 "pushed_workers",
-                Pace::every(push_workers::REFRESH_INTERVAL).woken_by(&self.push_workers_bell),
+                Pace::every(push_workers::REFRESH_INTERVAL).woken_by(&self.push_workers_doorbell),
                 move || {
                     push_workers::run_once(
                         store.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_model::{
-    Digest, Epoch, ShardId, Stream, TaskKey, TaskRef, TenantScope, Timestamp, WorkerId, WorkspaceId,
+    Digest, Epoch, ShardId, Stream, TaskKey, TaskRef, TenantScope, WorkerId, WorkspaceId,
 };
 use servo_proto::{from_proto_time, v1 as pb};
 
@@ -150,9 +150,6 @@ fn ready_task(ready: pb::ReadyTask) -> Result<ReadyTask, BadMessage> {
         task: task(ready.task)?,
         attempt: ready.attempt,
         failures: ready.failures,
-        since: (ready.ready_time.as_ref())
-            .and_then(from_proto_time)
-            .unwrap_or(Timestamp::UNIX_EPOCH),
         item_json: ready.item_json,
     })
 }
@@ -187,11 +184,6 @@ fn withdrawn(withdrawn: pb::RunTasks) -> Result<Withdrawn, BadMessage> {
     Ok(Withdrawn {
         tenant: withdrawn.tenant.parse().map_err(bad("tenant"))?,
         run: withdrawn.run_id.parse().map_err(bad("run_id"))?,
-        tasks: withdrawn
-            .tasks
-            .into_iter()
-            .map(|one| task(Some(one)))
-            .collect::<Result<_, _>>()?,
     })
 }
 

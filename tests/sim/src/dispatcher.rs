@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use servo_dispatcher::core::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Limits, PlanRef, Snapshot, SourceId,
+    Admission, CLAIMS_PER_BATCH_MAX, Claim, Effect, Limits, PlanRef, SchedulerStreamId, Snapshot,
     TenantLimits, Update, Worker, WorkerKey,
 };
 use servo_model::{
@@ -16,17 +16,17 @@ use crate::dispatcher_streams::DispatcherStream;
 use crate::env::{Env, Message, ProcessId};
 use crate::ledger::{Body, Key, NewEvent};
 use crate::planned_run::POOL;
-use crate::scheduler::{self, Claim, Command, Reply, Submission, ToScheduler};
+use crate::scheduler::{self, ClaimRequest, Command, Reply, Submission, ToScheduler};
 use crate::worker::{Envelope, ToWorker};
 use crate::{LEASE_TTL, MS, ROUND};
 
 #[derive(Debug, Clone)]
 pub enum ToDispatcher {
-    Snapshot(SourceId, Box<Snapshot>),
-    Update(SourceId, Box<Update>),
-    Results(SourceId, u64, BTreeSet<u32>),
-    Gone(SourceId, ShardId),
-    Closed(SourceId),
+    Snapshot(SchedulerStreamId, Box<Snapshot>),
+    Update(SchedulerStreamId, Box<Update>),
+    Results(SchedulerStreamId, u64, BTreeSet<u32>),
+    Gone(SchedulerStreamId, ShardId),
+    Closed(SchedulerStreamId),
     Connect(Box<Connect>),
     Credits(u64, WorkerId, u32),
     /// The wire of a worker broke.
@@ -47,7 +47,7 @@ pub struct Connect {
 
 /// A stream to a scheduler.
 struct OpenStream {
-    source: SourceId,
+    stream_id: SchedulerStreamId,
     held: BTreeMap<AdmissionShard, Epoch>,
     retiring: bool,
     ended: bool,
@@ -62,8 +62,8 @@ pub struct Dispatcher {
     generation: u32,
     streams: BTreeMap<usize, OpenStream>,
     /// Streams that are closed once their claims are answered.
-    retiring: BTreeSet<SourceId>,
-    schedulers: BTreeMap<SourceId, usize>,
+    retiring: BTreeSet<SchedulerStreamId>,
+    schedulers: BTreeMap<SchedulerStreamId, usize>,
     sessions: BTreeMap<WorkerKey, (usize, u64)>,
     batch: u64,
 }
@@ -94,24 +94,25 @@ impl Dispatcher {
     pub fn take(&mut self, message: ToDispatcher, env: &mut Env) {
         let now = env.now;
         match message {
-            ToDispatcher::Snapshot(source, snapshot) => {
-                self.admission.apply_snapshot(source, *snapshot, now)
+            ToDispatcher::Snapshot(stream_id, snapshot) => {
+                self.admission.apply_snapshot(stream_id, *snapshot, now)
             }
-            ToDispatcher::Update(source, update) => {
-                self.admission.apply_update(source, *update, now)
+            ToDispatcher::Update(stream_id, update) => {
+                self.admission.apply_update(stream_id, *update, now)
             }
-            ToDispatcher::Results(source, number, refused) => {
-                self.admission.claim_results(source, number, &refused, now);
+            ToDispatcher::Results(stream_id, number, refused) => {
+                self.admission
+                    .claim_results(stream_id, number, &refused, now);
             }
-            ToDispatcher::Gone(source, shard) => {
-                self.admission.shard_gone(source, shard);
+            ToDispatcher::Gone(stream_id, shard) => {
+                self.admission.shard_gone(stream_id, shard);
                 env.later(
                     MS,
                     self.process_id(),
                     Message::Dispatcher(self.me, ToDispatcher::Streams),
                 );
             }
-            ToDispatcher::Closed(source) => self.closed(source, env),
+            ToDispatcher::Closed(stream_id) => self.closed(stream_id, env),
             ToDispatcher::Connect(connect) => self.connect(*connect, env),
             ToDispatcher::Credits(wire, worker, more) => {
                 if let Some(key) = self.connected(wire).filter(|key| key.id == worker) {
@@ -172,13 +173,13 @@ impl Dispatcher {
             .map(|(worker, _)| worker.clone())
     }
 
-    fn closed(&mut self, source: SourceId, env: &mut Env) {
-        self.admission.stream_closed(source);
-        self.retiring.remove(&source);
-        self.schedulers.remove(&source);
+    fn closed(&mut self, stream_id: SchedulerStreamId, env: &mut Env) {
+        self.admission.stream_closed(stream_id);
+        self.retiring.remove(&stream_id);
+        self.schedulers.remove(&stream_id);
         self.streams
             .values_mut()
-            .filter(|open| open.source == source)
+            .filter(|open| open.stream_id == stream_id)
             .for_each(|open| open.ended = true);
         let delay = env.dice.between(1, 100) * MS;
         env.later(
@@ -298,27 +299,27 @@ impl Dispatcher {
                 .all(|(shard, epoch)| open.held.get(shard) == Some(epoch));
             if !wanted.contains(scheduler) || !nothing_new {
                 open.retiring = true;
-                retired.push(open.source);
+                retired.push(open.stream_id);
             } else if open.held != held {
                 open.held.clone_from(&held);
                 self.admission
-                    .stream_opened(open.source, held.keys().copied());
+                    .stream_opened(open.stream_id, held.keys().copied());
                 let stream = DispatcherStream {
-                    source: open.source,
+                    stream_id: open.stream_id,
                     dispatcher: self.me,
                     leases: held.clone(),
                 };
                 env.on_wire(
-                    open.source.0,
+                    open.stream_id.0,
                     1,
                     0,
                     Message::Scheduler(*scheduler, ToScheduler::Open(stream)),
                 );
             }
         }
-        for source in retired {
-            self.admission.stream_retired(source);
-            self.retiring.insert(source);
+        for stream_id in retired {
+            self.admission.stream_retired(stream_id);
+            self.retiring.insert(stream_id);
         }
         for scheduler in wanted {
             if !self.streams.contains_key(&scheduler) {
@@ -331,17 +332,19 @@ impl Dispatcher {
         if env.processes[&ProcessId::Scheduler(scheduler)].down {
             return;
         }
-        let source = SourceId(env.open_wire(self.process_id(), ProcessId::Scheduler(scheduler)));
+        let stream_id =
+            SchedulerStreamId(env.open_wire(self.process_id(), ProcessId::Scheduler(scheduler)));
         let held = self.held.clone();
-        self.admission.stream_opened(source, held.keys().copied());
-        self.schedulers.insert(source, scheduler);
+        self.admission
+            .stream_opened(stream_id, held.keys().copied());
+        self.schedulers.insert(stream_id, scheduler);
         let stream = DispatcherStream {
-            source,
+            stream_id,
             dispatcher: self.me,
             leases: held.clone(),
         };
         env.on_wire(
-            source.0,
+            stream_id.0,
             1,
             0,
             Message::Scheduler(scheduler, ToScheduler::Open(stream)),
@@ -349,7 +352,7 @@ impl Dispatcher {
         self.streams.insert(
             scheduler,
             OpenStream {
-                source,
+                stream_id,
                 held,
                 retiring: false,
                 ended: false,
@@ -447,54 +450,54 @@ impl Dispatcher {
             if chosen.is_empty() {
                 return;
             }
-            let mut batches = BTreeMap::<SourceId, Vec<Chosen>>::new();
+            let mut batches = BTreeMap::<SchedulerStreamId, Vec<Claim>>::new();
             for claim in chosen {
-                batches.entry(claim.source).or_default().push(claim);
+                batches.entry(claim.stream_id).or_default().push(claim);
             }
             batches
                 .into_iter()
-                .for_each(|(source, claims)| self.claim(source, claims, env));
+                .for_each(|(stream_id, claims)| self.claim(stream_id, claims, env));
         }
     }
 
-    fn claim(&mut self, source: SourceId, chosen: Vec<Chosen>, env: &mut Env) {
+    fn claim(&mut self, stream_id: SchedulerStreamId, claims: Vec<Claim>, env: &mut Env) {
         self.batch += 1;
         self.admission.claims_sent(
-            source,
+            stream_id,
             self.batch,
-            chosen.iter().map(|claim| claim.attempt_id).collect(),
+            claims.iter().map(|claim| claim.attempt_id).collect(),
         );
         env.note(format_args!(
             "dispatcher {} claims {} on {}",
             self.me,
-            chosen.len(),
-            source.0
+            claims.len(),
+            stream_id.0
         ));
-        let claim = |chosen: Chosen| Claim {
-            run: chosen.run,
-            task: chosen.task,
-            attempt: chosen.attempt,
-            source,
-            epoch: chosen.admission_epoch,
-            worker: chosen.worker,
+        let request = |claim: Claim| ClaimRequest {
+            run: claim.run,
+            task: claim.task,
+            attempt: claim.attempt,
+            stream_id,
+            epoch: claim.admission_epoch,
+            worker: claim.worker,
         };
-        let claims = chosen.into_iter().map(claim).collect();
-        if let Some(scheduler) = self.schedulers.get(&source) {
-            let claims = ToScheduler::Claims(source, self.batch, claims);
-            env.on_wire(source.0, 1, 0, Message::Scheduler(*scheduler, claims));
+        let claims = claims.into_iter().map(request).collect();
+        if let Some(scheduler) = self.schedulers.get(&stream_id) {
+            let claims = ToScheduler::Claims(stream_id, self.batch, claims);
+            env.on_wire(stream_id.0, 1, 0, Message::Scheduler(*scheduler, claims));
         }
     }
 
     fn stop_retired(&mut self, env: &mut Env) {
-        let answered: Vec<SourceId> = self
+        let answered: Vec<SchedulerStreamId> = self
             .retiring
             .iter()
             .copied()
-            .filter(|source| self.admission.has_no_pending_claims(*source))
+            .filter(|stream_id| self.admission.has_no_pending_claims(*stream_id))
             .collect();
-        for source in answered {
-            env.break_wire(source.0);
-            self.closed(source, env);
+        for stream_id in answered {
+            env.break_wire(stream_id.0);
+            self.closed(stream_id, env);
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The messages of a scheduler to dispatchers, and which claims count: a model of
-//! `shards/admission.rs`.
+//! `shards/dispatcher_streams.rs`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use servo_dispatcher::core::{
-    Ended, ReadyRun, ReadyTask, Snapshot, SnapshotAttempt, SourceId, Update, Withdrawn,
+    Ended, ReadyRun, ReadyTask, SchedulerStreamId, Snapshot, SnapshotAttempt, Update, Withdrawn,
 };
 use servo_model::states::TaskState;
 use servo_model::{AdmissionShard, Epoch, ShardId, TaskRef, TenantId, Timestamp, WorkerId};
@@ -19,7 +19,7 @@ use crate::planned_run::PlannedRun;
 /// A dispatcher's stream.
 #[derive(Debug, Clone)]
 pub struct DispatcherStream {
-    pub source: SourceId,
+    pub stream_id: SchedulerStreamId,
     pub dispatcher: usize,
     pub leases: BTreeMap<AdmissionShard, Epoch>,
 }
@@ -29,7 +29,7 @@ pub struct DispatcherStreams {
     open: Vec<DispatcherStream>,
     /// The newest epoch of each admission shard; claims of older epochs are refused.
     epochs: BTreeMap<AdmissionShard, Epoch>,
-    updates: BTreeMap<(SourceId, ShardId), Update>,
+    updates: BTreeMap<(SchedulerStreamId, ShardId), Update>,
     /// How many streams were opened, for the bug that forgets snapshots.
     pub seen: u32,
 }
@@ -39,7 +39,7 @@ impl DispatcherStreams {
     /// newest epoch.
     pub fn admits(
         &self,
-        source: SourceId,
+        stream_id: SchedulerStreamId,
         admission_shard: AdmissionShard,
         epoch: Epoch,
         bug: Bug,
@@ -52,7 +52,7 @@ impl DispatcherStreams {
         let current = epoch >= newest
             && self
                 .holder(admission_shard)
-                .is_some_and(|stream| stream.source == source);
+                .is_some_and(|stream| stream.stream_id == stream_id);
         current || bug == Bug::ClaimNotChecked
     }
 
@@ -67,23 +67,26 @@ impl DispatcherStreams {
             .leases
             .iter()
             .for_each(|(shard, epoch)| self.note_epoch(*shard, *epoch));
-        self.close(stream.source);
+        self.close(stream.stream_id);
         self.open.push(stream);
         self.seen += 1;
     }
 
-    pub fn close(&mut self, source: SourceId) {
-        self.open.retain(|open| open.source != source);
+    pub fn close(&mut self, stream_id: SchedulerStreamId) {
+        self.open.retain(|open| open.stream_id != stream_id);
     }
 
-    pub fn sources(&self) -> Vec<SourceId> {
-        self.open.iter().map(|stream| stream.source).collect()
+    pub fn stream_ids(&self) -> Vec<SchedulerStreamId> {
+        self.open.iter().map(|stream| stream.stream_id).collect()
     }
 
-    pub fn leases_of(&self, source: SourceId) -> impl Iterator<Item = (&AdmissionShard, &Epoch)> {
+    pub fn leases_of(
+        &self,
+        stream_id: SchedulerStreamId,
+    ) -> impl Iterator<Item = (&AdmissionShard, &Epoch)> {
         self.open
             .iter()
-            .filter(move |stream| stream.source == source)
+            .filter(move |stream| stream.stream_id == stream_id)
             .flat_map(|stream| &stream.leases)
     }
 
@@ -99,7 +102,7 @@ impl DispatcherStreams {
             return;
         };
         let shard = run.header.run_id.shard();
-        let key = (stream.source, shard);
+        let key = (stream.stream_id, shard);
         let ready = if run.admits() {
             still_ready(run, &changes.ready)
         } else {
@@ -121,11 +124,7 @@ impl DispatcherStreams {
         });
         if changes.withdrawn {
             let (tenant, run) = (run.header.tenant.clone(), run.header.run_id);
-            update.withdrawn.push(Withdrawn {
-                tenant,
-                run,
-                tasks: Vec::new(),
-            });
+            update.withdrawn.push(Withdrawn { tenant, run });
         }
         let ended = |(attempt_id, held_us): &(_, i64)| Ended {
             attempt_id: *attempt_id,
@@ -145,20 +144,24 @@ impl DispatcherStreams {
 
     /// Sends the recorded updates.
     pub fn send_updates(&mut self, env: &mut Env) {
-        for ((source, _), update) in std::mem::take(&mut self.updates) {
-            self.send_to(source, ToDispatcher::Update(source, Box::new(update)), env);
+        for ((stream_id, _), update) in std::mem::take(&mut self.updates) {
+            self.send_to(
+                stream_id,
+                ToDispatcher::Update(stream_id, Box::new(update)),
+                env,
+            );
         }
     }
 
     pub fn send_gone(&mut self, shard: ShardId, env: &mut Env) {
-        for source in self.sources() {
-            self.send_to(source, ToDispatcher::Gone(source, shard), env);
+        for stream_id in self.stream_ids() {
+            self.send_to(stream_id, ToDispatcher::Gone(stream_id, shard), env);
         }
     }
 
-    pub fn is_holder_for(&self, source: SourceId, tenant: &TenantId) -> bool {
+    pub fn is_holder_for(&self, stream_id: SchedulerStreamId, tenant: &TenantId) -> bool {
         self.holder_for(tenant)
-            .is_some_and(|stream| stream.source == source)
+            .is_some_and(|stream| stream.stream_id == stream_id)
     }
 
     fn holder_for(&self, tenant: &TenantId) -> Option<&DispatcherStream> {
@@ -171,15 +174,19 @@ impl DispatcherStreams {
             .open
             .iter()
             .filter(|stream| stream.leases.contains_key(&admission_shard));
-        holders.max_by_key(|stream| (stream.leases[&admission_shard], stream.source))
+        holders.max_by_key(|stream| (stream.leases[&admission_shard], stream.stream_id))
     }
 
-    pub fn send_to(&self, source: SourceId, message: ToDispatcher, env: &mut Env) {
-        let Some(stream) = self.open.iter().find(|stream| stream.source == source) else {
+    pub fn send_to(&self, stream_id: SchedulerStreamId, message: ToDispatcher, env: &mut Env) {
+        let Some(stream) = self
+            .open
+            .iter()
+            .find(|stream| stream.stream_id == stream_id)
+        else {
             return;
         };
         env.on_wire(
-            source.0,
+            stream_id.0,
             0,
             0,
             Message::Dispatcher(stream.dispatcher, message),
@@ -247,7 +254,6 @@ fn ready_run(
             task: *task_ref,
             attempt: task_row.next_attempt(starts),
             failures: task_row.failures,
-            since: task_row.ready_at.unwrap_or(Timestamp::UNIX_EPOCH),
             item_json: String::new(),
         })
     };

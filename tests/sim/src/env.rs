@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use servo_dispatcher::core::SourceId;
+use servo_dispatcher::core::SchedulerStreamId;
 use servo_model::{AdmissionShard, AttemptId, Epoch, RunId, ShardId, Timestamp};
 
 use crate::MS;
@@ -275,13 +275,13 @@ impl Env {
         let open = open.clone();
         for (end, process_id) in open.ends.into_iter().enumerate() {
             let delay = self.dice.between(1, 400) * MS;
-            let source = SourceId(wire);
+            let stream_id = SchedulerStreamId(wire);
             let message = match (process_id, open.ends[1 - end]) {
                 (ProcessId::Scheduler(index), _) => {
-                    Message::Scheduler(index, ToScheduler::Close(source))
+                    Message::Scheduler(index, ToScheduler::Close(stream_id))
                 }
                 (ProcessId::Dispatcher(index), ProcessId::Scheduler(_)) => {
-                    Message::Dispatcher(index, ToDispatcher::Closed(source))
+                    Message::Dispatcher(index, ToDispatcher::Closed(stream_id))
                 }
                 (ProcessId::Dispatcher(index), _) => {
                     Message::Dispatcher(index, ToDispatcher::Disconnected(wire))

@@ -13,7 +13,9 @@ use crate::env::Env;
 use crate::ledger::{Body, Flush, Key, Mark, NewEvent, Recorded, Store, StoreError};
 use crate::planned_run::PlannedRun;
 use crate::rows::RowWrite;
-use crate::scheduler::{Claim, Command, CommandOutcome, FlushInFlight, Job, Scheduler, Submission};
+use crate::scheduler::{
+    ClaimRequest, Command, CommandOutcome, FlushInFlight, Job, Scheduler, Submission,
+};
 
 /// How long a flush is retried before its callers get an error.
 const RETRY_FOR: i64 = 5 * SECOND;
@@ -355,7 +357,7 @@ impl Scheduler {
     fn fold_claim(
         &mut self,
         shard: ShardId,
-        claim: &Claim,
+        claim: &ClaimRequest,
         at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
@@ -364,7 +366,7 @@ impl Scheduler {
             return CommandOutcome::RunUnknown;
         };
         if !self.streams.admits(
-            claim.source,
+            claim.stream_id,
             planned.header.tenant.admission_shard(),
             claim.epoch,
             env.bug,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use servo_dispatcher::core::SourceId;
+use servo_dispatcher::core::SchedulerStreamId;
 use servo_model::{Epoch, Position, RunId, ShardId, Stream, TaskRef, Timestamp, WorkerId};
 use servo_scheduler::core::{Run, Verdict};
 
@@ -24,8 +24,8 @@ use crate::{LEASE_TTL, MS, ROUND};
 pub enum ToScheduler {
     Submission(Submission),
     Open(DispatcherStream),
-    Close(SourceId),
-    Claims(SourceId, u64, Vec<Claim>),
+    Close(SchedulerStreamId),
+    Claims(SchedulerStreamId, u64, Vec<ClaimRequest>),
     /// Another service may have appended to this shard.
     CatchUp(ShardId),
     /// The database answered a flush.
@@ -36,11 +36,11 @@ pub enum ToScheduler {
 
 /// A task that a dispatcher chose.
 #[derive(Debug, Clone)]
-pub struct Claim {
+pub struct ClaimRequest {
     pub run: RunId,
     pub task: TaskRef,
     pub attempt: u32,
-    pub source: SourceId,
+    pub stream_id: SchedulerStreamId,
     pub epoch: Epoch,
     pub worker: WorkerId,
 }
@@ -57,7 +57,7 @@ pub struct Submission {
 pub enum Command {
     Run(Arc<PlannedRun>),
     Event(NewEvent),
-    Claim(Claim),
+    Claim(ClaimRequest),
 }
 
 impl Command {
@@ -80,7 +80,7 @@ pub enum Reply {
         call: u64,
     },
     Claims {
-        source: SourceId,
+        stream_id: SchedulerStreamId,
         number: u64,
         indexes: Vec<u32>,
     },
@@ -144,7 +144,7 @@ pub struct Scheduler {
     leases: BTreeMap<ShardId, (Epoch, Timestamp)>,
     generation: u32,
     /// Batches of claims in progress: how many shards have not answered, and the refused claims.
-    judging: BTreeMap<(SourceId, u64), (usize, BTreeSet<u32>)>,
+    judging: BTreeMap<(SchedulerStreamId, u64), (usize, BTreeSet<u32>)>,
 }
 
 impl Scheduler {
@@ -176,7 +176,7 @@ impl Scheduler {
         match message {
             ToScheduler::Stored(number, result) => self.stored(number, result, env),
             ToScheduler::RenewLeases => self.renew_leases(env),
-            ToScheduler::Claims(source, number, claims) => self.split(source, number, claims),
+            ToScheduler::Claims(stream_id, number, claims) => self.split(stream_id, number, claims),
             other => self.inbox.push_back(other),
         }
         self.drive(env);
@@ -213,16 +213,16 @@ impl Scheduler {
     fn handle_control(&mut self, message: ToScheduler, env: &mut Env) {
         match message {
             ToScheduler::Open(stream) => {
-                let source = stream.source;
+                let stream_id = stream.stream_id;
                 self.streams.open(stream);
                 if env.bug == Bug::SnapshotForgotten && self.streams.seen > 2 {
                     return;
                 }
                 for shard in self.shards.keys().copied().collect::<Vec<_>>() {
-                    self.snapshot(source, shard, env);
+                    self.snapshot(stream_id, shard, env);
                 }
             }
-            ToScheduler::Close(source) => self.streams.close(source),
+            ToScheduler::Close(stream_id) => self.streams.close(stream_id),
             ToScheduler::CatchUp(shard) => self.jobs.push_back(Job::CatchUp {
                 shard,
                 just_acquired: false,
@@ -236,33 +236,36 @@ impl Scheduler {
     }
 
     pub fn send_snapshots(&mut self, shard: ShardId, env: &mut Env) {
-        for source in self.streams.sources() {
-            self.snapshot(source, shard, env);
+        for stream_id in self.streams.stream_ids() {
+            self.snapshot(stream_id, shard, env);
         }
     }
 
-    fn snapshot(&mut self, source: SourceId, shard: ShardId, env: &mut Env) {
+    fn snapshot(&mut self, stream_id: SchedulerStreamId, shard: ShardId, env: &mut Env) {
         let Some(held) = self.shards.get(&shard) else {
             return;
         };
         let mine = held
             .runs
             .values()
-            .filter(|run| self.streams.is_holder_for(source, &run.header.tenant));
+            .filter(|run| self.streams.is_holder_for(stream_id, &run.header.tenant));
         let whole = dispatcher_streams::snapshot(shard, held.epoch, mine, env);
-        for (admission_shard, epoch) in self.streams.leases_of(source) {
+        for (admission_shard, epoch) in self.streams.leases_of(stream_id) {
             let newest_epoch = env
                 .snapshot_epochs
                 .entry((shard, *admission_shard))
                 .or_default();
             *newest_epoch = (*newest_epoch).max(*epoch);
         }
-        self.streams
-            .send_to(source, ToDispatcher::Snapshot(source, Box::new(whole)), env);
+        self.streams.send_to(
+            stream_id,
+            ToDispatcher::Snapshot(stream_id, Box::new(whole)),
+            env,
+        );
     }
 
     /// Submits each claim to the shard of its run; the answer waits for all of them.
-    fn split(&mut self, source: SourceId, number: u64, claims: Vec<Claim>) {
+    fn split(&mut self, stream_id: SchedulerStreamId, number: u64, claims: Vec<ClaimRequest>) {
         let mut by_shard: BTreeMap<ShardId, (Vec<u32>, Vec<Command>)> = BTreeMap::new();
         for (index, claim) in (0u32..).zip(claims) {
             let (indexes, commands) = by_shard.entry(claim.run.shard()).or_default();
@@ -270,10 +273,10 @@ impl Scheduler {
             commands.push(Command::Claim(claim));
         }
         self.judging
-            .insert((source, number), (by_shard.len(), BTreeSet::new()));
+            .insert((stream_id, number), (by_shard.len(), BTreeSet::new()));
         for (shard, (indexes, commands)) in by_shard {
             let reply = Reply::Claims {
-                source,
+                stream_id,
                 number,
                 indexes,
             };
@@ -308,22 +311,22 @@ impl Scheduler {
                 env.call(Message::User(ToUser::Answer(call, key, done)));
             }
             Reply::Claims {
-                source,
+                stream_id,
                 number,
                 indexes,
-            } => self.claims_judged(source, number, indexes, done, env),
+            } => self.claims_judged(stream_id, number, indexes, done, env),
         }
     }
 
     fn claims_judged(
         &mut self,
-        source: SourceId,
+        stream_id: SchedulerStreamId,
         number: u64,
         indexes: Vec<u32>,
         done: Vec<CommandOutcome>,
         env: &mut Env,
     ) {
-        let Some((left, refused)) = self.judging.get_mut(&(source, number)) else {
+        let Some((left, refused)) = self.judging.get_mut(&(stream_id, number)) else {
             return;
         };
         *left -= 1;
@@ -343,7 +346,7 @@ impl Scheduler {
         if *left > 0 {
             return;
         }
-        let Some((_, refused)) = self.judging.remove(&(source, number)) else {
+        let Some((_, refused)) = self.judging.remove(&(stream_id, number)) else {
             return;
         };
         env.note(format_args!(
@@ -351,8 +354,11 @@ impl Scheduler {
             self.me,
             refused.len()
         ));
-        self.streams
-            .send_to(source, ToDispatcher::Results(source, number, refused), env);
+        self.streams.send_to(
+            stream_id,
+            ToDispatcher::Results(stream_id, number, refused),
+            env,
+        );
     }
 
     /// The round of the lease keeper: renews, rebalances, and looks for appended events.

@@ -26,7 +26,7 @@ pub struct Demand {
     pub resources: Resources,
 }
 
-/// Machine resources. In a worker's description, 0 means unspecified.
+/// Machine resources. For CPU and memory of a worker, 0 means unspecified; 0 GPUs means none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Resources {
     pub cpu_millicores: u64,

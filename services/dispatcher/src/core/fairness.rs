@@ -115,7 +115,7 @@ impl MeanDuration {
     }
 }
 
-/// Usage per weight with a total order.
+/// A measure by which tenants (usage per weight) or runs (seconds) are ordered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Share(pub(crate) f64);
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use servo_model::{AttemptId, RunId, TaskRef, TenantId, Timestamp, WorkerId};
 
 use super::demand::PlanRef;
-use super::streams::SourceId;
+use super::streams::SchedulerStreamId;
 use super::workers::WorkerKey;
 
 #[derive(Debug, Clone)]
@@ -34,8 +34,8 @@ pub struct LiveAttempt {
     pub(crate) details: Option<Arc<DispatchDetails>>,
     /// Worker seconds that the run was charged in advance.
     pub(crate) charged_seconds: f64,
-    /// Whether the run counts this attempt as live. A snapshot's attempt is not counted when its run
-    /// is not known yet.
+    /// Whether the run counts this attempt as live. A snapshot's attempt is not counted when its
+    /// run is not known yet.
     pub(crate) counted_in_run: bool,
 }
 
@@ -61,7 +61,7 @@ impl LiveAttempt {
             cancelling: false,
             pushed: false,
             pool: Pool::None,
-            phase: Phase::Sent,
+            phase: Phase::Delivering,
             sent_to: None,
             details: None,
             charged_seconds: 0.0,
@@ -75,9 +75,10 @@ impl LiveAttempt {
         self.worker == Some(worker.id) && worker.tenant.contains(&self.tenant)
     }
 
-    /// Returns whether the attempt holds a credit that its worker has not seen used yet.
+    /// Returns whether its envelope is not sent yet, so that the credit must be returned if it
+    /// never is.
     pub(crate) fn has_credit(&self) -> bool {
-        self.details.is_some() && self.phase != Phase::Sent
+        self.details.is_some() && self.phase != Phase::Delivering
     }
 }
 
@@ -104,13 +105,14 @@ impl Pool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Sent on this stream to the scheduler that holds the run's shard; not answered yet.
-    Claiming(SourceId),
+    Claiming(SchedulerStreamId),
     /// The stream broke before the answer. The next snapshot of the shard decides.
     Unsure,
     /// Stored in the ledger, but not sent to the worker.
     Accepted,
-    /// Sent to the worker, or claimed by another dispatcher before.
-    Sent,
+    /// Its envelope is being built or sent; also any attempt that another dispatcher claimed and
+    /// delivered.
+    Delivering,
 }
 
 /// Details that the scheduler sends with a ready task and that its plan does not contain.

@@ -5,6 +5,9 @@
 //! the next claims in fair order ([`Admission::choose`]) and explains why a task waits
 //! ([`Admission::explain`]). `fairness` defines the order between tenants, `ready_queues` the order
 //! within a tenant.
+//!
+//! Times of snapshots come from the database's clock, so skew shifts the usage of those attempts
+//! until they end.
 
 mod admission;
 mod demand;
@@ -22,11 +25,11 @@ mod tests;
 
 pub(crate) use admission::Wait;
 pub use admission::{
-    Admission, CLAIMS_PER_BATCH_MAX, Chosen, Effect, Ended, LimitUsage, ReadyRun, ReadyTask,
+    Admission, CLAIMS_PER_BATCH_MAX, Claim, Effect, Ended, LimitUsage, ReadyRun, ReadyTask,
     Snapshot, SnapshotAttempt, TenantLoad, Update, Withdrawn,
 };
 pub use demand::{AdmissionPlan, AdmissionTask, Demand, PlanRef, Resources};
 pub use limits::{Limits, Pause, TenantLimits};
 pub use live::{DispatchDetails, LiveAttempt};
-pub use streams::SourceId;
+pub use streams::SchedulerStreamId;
 pub use workers::{REGISTRATION_TTL, Worker, WorkerKey};

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use servo_model::{RunId, TaskRef, Timestamp};
+use servo_model::{RunId, TaskRef};
 
 use super::demand::Demand;
 use super::fairness::Share;
@@ -21,12 +21,11 @@ pub(crate) struct QueueKey {
     pub(crate) demand: Arc<Demand>,
 }
 
-/// A task that may be admitted.
+/// A ready task in its queue.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct QueuedTask {
+pub(crate) struct ReadyEntry {
     pub(crate) attempt: u32,
     pub(crate) failures: u32,
-    pub(crate) since: Timestamp,
     /// The item of a mapped child as JSON; empty for other tasks.
     pub(crate) item_json: Arc<str>,
 }
@@ -35,7 +34,7 @@ pub(crate) struct QueuedTask {
 pub(crate) struct ReadyQueue {
     /// Runs by share, the smallest first.
     order: BTreeSet<(Share, RunId)>,
-    tasks: BTreeMap<RunId, BTreeMap<TaskRef, QueuedTask>>,
+    tasks: BTreeMap<RunId, BTreeMap<TaskRef, ReadyEntry>>,
 }
 
 #[derive(Debug, Default)]
@@ -71,7 +70,7 @@ impl ReadyQueues {
         run: RunId,
         share: Share,
         task: TaskRef,
-        ready: QueuedTask,
+        ready: ReadyEntry,
     ) {
         if !self.queues.contains_key(key) {
             self.queues.insert(key.clone(), ReadyQueue::default());
@@ -97,7 +96,7 @@ impl ReadyQueues {
         run: RunId,
         share: Share,
         task: TaskRef,
-    ) -> Option<QueuedTask> {
+    ) -> Option<ReadyEntry> {
         let queue = self.queues.get_mut(key)?;
         let tasks = queue.tasks.get_mut(&run)?;
         let ready = tasks.remove(&task)?;

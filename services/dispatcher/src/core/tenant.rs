@@ -11,7 +11,7 @@ use super::admission::ReadyRun;
 use super::demand::{AdmissionPlan, PlanRef};
 use super::fairness::{Share, Usage};
 use super::live::{LiveAttempt, Pool};
-use super::ready_queues::{QueueKey, QueuedTask, ReadyQueues};
+use super::ready_queues::{QueueKey, ReadyEntry, ReadyQueues};
 
 #[derive(Debug)]
 pub(crate) struct Tenant {
@@ -31,9 +31,9 @@ pub(crate) struct Tenant {
 /// A run that has ready tasks or live attempts.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) plan: PlanRef,
+    pub(crate) plan_ref: PlanRef,
     /// `None` until the plan is loaded.
-    pub(crate) plan_demands: Option<Arc<AdmissionPlan>>,
+    pub(crate) admission_plan: Option<Arc<AdmissionPlan>>,
     pub(crate) backfill: bool,
     pub(crate) trace: Arc<(String, String)>,
     /// Worker seconds that the run has used. Unlike a tenant's usage they do not decay, and a live
@@ -42,7 +42,7 @@ pub(crate) struct Run {
     pub(crate) share: Share,
     pub(crate) queue_keys: BTreeSet<QueueKey>,
     /// Tasks that cannot be queued before the plan is loaded.
-    pub(crate) awaiting_plan: BTreeMap<TaskRef, QueuedTask>,
+    pub(crate) awaiting_plan: BTreeMap<TaskRef, ReadyEntry>,
     pub(crate) ready: usize,
     pub(crate) live: u32,
 }
@@ -78,11 +78,11 @@ impl Tenant {
     pub(crate) fn upsert_run(
         &mut self,
         ready_run: &ReadyRun,
-        plan_demands: Option<Arc<AdmissionPlan>>,
+        admission_plan: Option<Arc<AdmissionPlan>>,
     ) -> &mut Run {
         let run = self.runs.entry(ready_run.run).or_insert_with(|| Run {
-            plan: ready_run.plan.clone(),
-            plan_demands: None,
+            plan_ref: ready_run.plan.clone(),
+            admission_plan: None,
             backfill: ready_run.backfill,
             trace: Arc::new(ready_run.trace.clone()),
             share: Share(0.0),
@@ -91,21 +91,21 @@ impl Tenant {
             ready: 0,
             live: 0,
         });
-        run.plan_demands = run.plan_demands.take().or(plan_demands);
+        run.admission_plan = run.admission_plan.take().or(admission_plan);
         run
     }
 
-    /// Adds a ready task of a known run to its queue, or sets it aside while the plan is not
-    /// loaded.
-    pub(crate) fn enqueue(&mut self, id: RunId, task: TaskRef, ready: QueuedTask) {
+    /// Adds a ready task of a known run to its queue, or keeps it in `awaiting_plan` while the plan
+    /// is not loaded.
+    pub(crate) fn enqueue(&mut self, id: RunId, task: TaskRef, ready: ReadyEntry) {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
-        let Some(plan_demands) = &run.plan_demands else {
+        let Some(admission_plan) = &run.admission_plan else {
             run.awaiting_plan.insert(task, ready);
             return;
         };
-        let Some((_, demand, priority)) = plan_demands.asset_of(task) else {
+        let Some((_, demand, priority)) = admission_plan.asset_of(task) else {
             return;
         };
         if run.ready == 0 {
@@ -127,18 +127,18 @@ impl Tenant {
     }
 
     /// Queues the tasks that were waiting for the run's plan.
-    pub(crate) fn plan_loaded(&mut self, id: RunId, plan_demands: &Arc<AdmissionPlan>) {
+    pub(crate) fn plan_loaded(&mut self, id: RunId, admission_plan: &Arc<AdmissionPlan>) {
         let Some(run) = self.runs.get_mut(&id) else {
             return;
         };
-        run.plan_demands = Some(plan_demands.clone());
+        run.admission_plan = Some(admission_plan.clone());
         for (task, ready) in std::mem::take(&mut run.awaiting_plan) {
             self.enqueue(id, task, ready);
         }
     }
 
     /// Removes a task from its queue. Returns `None` when it is not ready.
-    pub(crate) fn remove(&mut self, id: RunId, task: TaskRef) -> Option<QueuedTask> {
+    pub(crate) fn remove(&mut self, id: RunId, task: TaskRef) -> Option<ReadyEntry> {
         let run = self.runs.get_mut(&id)?;
         if let Some(ready) = run.awaiting_plan.remove(&task) {
             return Some(ready);

@@ -6,7 +6,7 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as ToScheduler;
 
 use super::EngineActor;
-use crate::core::{CLAIMS_PER_BATCH_MAX, Chosen, SourceId};
+use crate::core::{CLAIMS_PER_BATCH_MAX, Claim, SchedulerStreamId};
 use crate::{inputs, wire};
 
 impl EngineActor {
@@ -14,36 +14,36 @@ impl EngineActor {
     /// flight the next messages queue up, so the following batches are larger under load.
     pub(super) fn claim_ready(&mut self) {
         loop {
-            let chosen = self
+            let claims = self
                 .admission
                 .choose(servo_mesh::now(), CLAIMS_PER_BATCH_MAX);
-            if chosen.is_empty() {
+            if claims.is_empty() {
                 return;
             }
-            let mut batches = BTreeMap::<SourceId, Vec<Chosen>>::new();
-            for claim in chosen {
-                batches.entry(claim.source).or_default().push(claim);
+            let mut batches = BTreeMap::<SchedulerStreamId, Vec<Claim>>::new();
+            for claim in claims {
+                batches.entry(claim.stream_id).or_default().push(claim);
             }
             batches
                 .into_iter()
-                .for_each(|(source, claims)| self.send_claims(source, claims));
+                .for_each(|(stream_id, claims)| self.send_claims(stream_id, claims));
         }
     }
 
-    fn send_claims(&mut self, source: SourceId, claims: Vec<Chosen>) {
+    fn send_claims(&mut self, stream_id: SchedulerStreamId, claims: Vec<Claim>) {
         self.batch += 1;
         self.metrics.claimed.inc_by(claims.len() as u64);
         self.admission.claims_sent(
-            source,
+            stream_id,
             self.batch,
             claims.iter().map(|claim| claim.attempt_id).collect(),
         );
         claims.iter().for_each(|claim| self.prefetch_inputs(claim));
         let batch = pb::ClaimBatch {
             number: self.batch,
-            claims: claims.into_iter().map(claim).collect(),
+            claims: claims.into_iter().map(claim_message).collect(),
         };
-        if let Some(connection) = self.connections.get(&source) {
+        if let Some(connection) = self.connections.get(&stream_id) {
             // When the stream is broken its reader sends `Closed`, which marks these claims unsure.
             connection.send(ToScheduler::Claims(batch));
         }
@@ -51,24 +51,24 @@ impl EngineActor {
 
     /// Starts reading the inputs of a task while its claim is in flight. Their versions are final
     /// already, because a task becomes ready only after the outcomes it depends on were folded.
-    fn prefetch_inputs(&mut self, chosen: &Chosen) {
-        let Some(live) = self.admission.live(chosen.attempt_id) else {
+    fn prefetch_inputs(&mut self, claim: &Claim) {
+        let Some(live) = self.admission.live(claim.attempt_id) else {
             return;
         };
         let Some(stored) = self.plans.get(&live.plan) else {
             return;
         };
-        if inputs::needs_any(&stored, chosen.task.ordinal) {
+        if inputs::needs_any(&stored, claim.task.ordinal) {
             self.input_reader
-                .prefetch(chosen.attempt_id, stored, chosen.task.ordinal);
+                .prefetch(claim.attempt_id, stored, claim.task.ordinal);
         }
     }
 
     /// Stops retiring streams whose claims are all answered.
     pub(super) fn stop_retired(&mut self) {
-        for source in &self.retiring {
-            if self.admission.has_no_pending_claims(*source)
-                && let Some(connection) = self.connections.get(source)
+        for stream_id in &self.retiring {
+            if self.admission.has_no_pending_claims(*stream_id)
+                && let Some(connection) = self.connections.get(stream_id)
             {
                 connection.stop.cancel();
             }
@@ -76,14 +76,14 @@ impl EngineActor {
     }
 }
 
-fn claim(chosen: Chosen) -> pb::Claim {
+fn claim_message(claim: Claim) -> pb::Claim {
     pb::Claim {
-        tenant: chosen.tenant.to_string(),
-        run_id: chosen.run.to_string(),
-        task: Some(wire::task_ref(chosen.task)),
-        attempt: chosen.attempt,
-        admission_epoch: chosen.admission_epoch.get(),
-        mode: wire::dispatch_mode(chosen.pushed).into(),
-        worker_id: chosen.worker.to_string(),
+        tenant: claim.tenant.to_string(),
+        run_id: claim.run.to_string(),
+        task: Some(wire::task_ref(claim.task)),
+        attempt: claim.attempt,
+        admission_epoch: claim.admission_epoch.get(),
+        mode: wire::dispatch_mode(claim.pushed).into(),
+        worker_id: claim.worker.to_string(),
     }
 }

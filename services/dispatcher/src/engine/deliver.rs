@@ -46,7 +46,8 @@ impl EngineActor {
     }
 
     /// Sends the attempt's envelope. Returns without sending when the plan or the inputs must be
-    /// read first; the engine calls this again when they arrive. `resolved` are the inputs, if they
+    /// read first (the engine calls this again when they arrive) or when the worker is no longer
+    /// connected; its reconnect or the start deadline decides. `resolved` are the inputs, if they
     /// were read already.
     fn deliver_with(
         &mut self,
@@ -64,7 +65,7 @@ impl EngineActor {
         let endpoint = self.push_queue.endpoint(worker);
         let key = endpoint
             .map(|endpoint| *endpoint.key())
-            .or_else(|| self.sessions.key(worker));
+            .or_else(|| self.worker_streams.key(worker));
         let Some(key) = key else { return };
         let Some(stored) = self.plans.get_for(&live.plan, worker.clone(), attempt) else {
             return;
@@ -91,7 +92,7 @@ impl EngineActor {
                 self.push_queue
                     .enqueue(live, &dispatch, endpoint, &envelope);
             }
-            _ => self.sessions.send(worker, envelope),
+            _ => self.worker_streams.send(worker, envelope),
         }
     }
 
@@ -104,7 +105,7 @@ impl EngineActor {
                     self.push_queue.cancel(&dispatch);
                 }
             }
-            Some(_) | None => self.sessions.cancel(worker, attempt),
+            Some(_) | None => self.worker_streams.cancel(worker, attempt),
         }
     }
 }

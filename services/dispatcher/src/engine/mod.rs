@@ -17,7 +17,8 @@
 //! the envelope. That takes the run's plan ([`plans`]) and the versions of the partitions that the
 //! task reads ([`input_reader`]); both are read from Postgres outside this actor, usually while the
 //! claim is in flight, and come back as messages. The signed envelope then leaves on the worker's
-//! stream ([`sessions`]) or, for a worker that is pushed to, through the queue ([`push_queue`]).
+//! stream ([`worker_streams`]) or, for a worker that is pushed to, through the queue
+//! ([`push_queue`]).
 //!
 //! The engine never waits for I/O. Requests that queue up while it works are taken as one batch.
 
@@ -30,9 +31,9 @@ mod push_workers;
 mod redirects;
 mod returns;
 mod scheduler_stream;
-mod sessions;
 #[cfg(test)]
 pub(crate) mod tests;
+mod worker_streams;
 
 pub(crate) use input_reader::InputReader;
 pub(crate) use plans::Plans;
@@ -40,7 +41,7 @@ pub(crate) use push_queue::{PushEndpoint, PushQueue, QueueEntry, queue_names, qu
 pub(crate) use push_workers::PushWorker;
 pub(crate) use redirects::Redirects;
 pub(crate) use scheduler_stream::SchedulerStream;
-pub(crate) use sessions::{RESPONSES_QUEUED_MAX, Sessions, WorkerConnection};
+pub(crate) use worker_streams::{RESPONSES_QUEUED_MAX, WorkerConnection, WorkerStreams};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -56,7 +57,7 @@ use tracing::warn;
 
 use self::redirects::RedirectedWorker;
 use crate::core::{
-    Admission, Limits, LiveAttempt, Pause, PlanRef, Snapshot, SourceId, Update, WorkerKey,
+    Admission, Limits, LiveAttempt, Pause, PlanRef, SchedulerStreamId, Snapshot, Update, WorkerKey,
 };
 use crate::envelope::Signer;
 use crate::inputs::EnvelopeInputs;
@@ -83,7 +84,7 @@ pub(crate) enum Message {
     HandOver(Vec<AdmissionShard>, oneshot::Sender<()>),
     Limits(Limits),
     Pauses(Vec<Pause>),
-    Scheduler(SourceId, SchedulerMessage),
+    Scheduler(SchedulerStreamId, StreamMessage),
     /// A plan was loaded; `None` when loading failed and must be retried.
     PlanLoaded(PlanRef, Option<Arc<StoredPlan>>),
     InputsResolved(Vec<(AttemptId, EnvelopeInputs)>),
@@ -105,10 +106,10 @@ pub(crate) enum Message {
     Query(Query),
 }
 
-type Query = Box<dyn FnOnce(&Admission, &Sessions) + Send>;
+type Query = Box<dyn FnOnce(&Admission, &WorkerStreams) + Send>;
 
 /// A message from a scheduler's stream, or a change of the stream itself.
-pub(crate) enum SchedulerMessage {
+pub(crate) enum StreamMessage {
     /// The stream was opened for these admission shards.
     Opened(Vec<AdmissionShard>, SchedulerConnection),
     Snapshot(Snapshot),
@@ -163,11 +164,11 @@ impl Engine {
     /// Runs a read-only query on the engine's memory.
     pub(crate) async fn query<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Admission, &Sessions) -> T + Send + 'static,
+        query: impl FnOnce(&Admission, &WorkerStreams) -> T + Send + 'static,
     ) -> Result<T, Error> {
         let (reply, answer) = oneshot::channel();
-        let query: Query = Box::new(move |admission, sessions| {
-            let _ = reply.send(query(admission, sessions));
+        let query: Query = Box::new(move |admission, worker_streams| {
+            let _ = reply.send(query(admission, worker_streams));
         });
         self.send(Message::Query(query)).await;
         answer
@@ -194,9 +195,9 @@ pub(crate) struct EngineActor {
     inbox: mpsc::Receiver<Message>,
     held: watch::Sender<BTreeMap<AdmissionShard, Epoch>>,
     admission: Admission,
-    sessions: Sessions,
-    connections: HashMap<SourceId, SchedulerConnection>,
-    retiring: BTreeSet<SourceId>,
+    worker_streams: WorkerStreams,
+    connections: HashMap<SchedulerStreamId, SchedulerConnection>,
+    retiring: BTreeSet<SchedulerStreamId>,
     /// Callers that wait until nothing is in flight for the shards they hand over.
     handovers: Vec<oneshot::Sender<()>>,
     plans: Plans,
@@ -229,7 +230,7 @@ pub(crate) fn engine(
         inbox,
         held,
         admission: Admission::default(),
-        sessions: Sessions::default(),
+        worker_streams: WorkerStreams::default(),
         connections: HashMap::new(),
         retiring: BTreeSet::new(),
         handovers: Vec::new(),
@@ -257,7 +258,7 @@ impl EngineActor {
             self.run_effects();
             self.claim_ready();
             self.stop_retired();
-            self.flush_sessions();
+            self.flush_worker_streams();
             self.finish_handovers();
         }
     }
@@ -272,19 +273,21 @@ impl EngineActor {
             }
             Message::Limits(limits) => self.admission.set_limits(limits),
             Message::Pauses(pauses) => self.admission.set_pauses(pauses),
-            Message::Scheduler(source, message) => self.handle_scheduler(source, message, now),
+            Message::Scheduler(stream_id, message) => {
+                self.handle_scheduler(stream_id, message, now)
+            }
             Message::PlanLoaded(plan, stored) => self.plan_loaded(&plan, stored, now),
             Message::InputsResolved(resolved) => self.inputs_resolved(resolved),
             Message::WorkerConnected(connection) => self.connect_worker(connection),
             Message::CreditsGranted(worker, connection, more) => {
-                if self.sessions.touch(&worker, connection, now) {
+                if self.worker_streams.touch(&worker, connection, now) {
                     self.admission.add_credits(&worker, more);
                 }
             }
             Message::DrainWorker(worker, drain) => {
                 self.admission.drain_worker(&worker);
                 self.withdraw_pushed(&worker, drain.kill);
-                self.sessions.drain(&worker, drain);
+                self.worker_streams.drain(&worker, drain);
             }
             Message::AttemptsReturned(worker, attempts) => {
                 self.report_returned(&worker, &attempts, false);
@@ -295,39 +298,45 @@ impl EngineActor {
                 }
             }
             Message::WorkerDisconnected(worker, connection) => {
-                if self.sessions.disconnect(&worker, connection) {
+                if self.worker_streams.disconnect(&worker, connection) {
                     self.admission.disconnect_worker(&worker);
                 }
             }
             Message::PushWorkers(workers) => self.set_push_workers(workers),
             Message::Enqueued(entries) => self.report_enqueued(entries),
             Message::Tick => {
-                self.sessions.send_keepalives();
+                self.worker_streams.send_keepalives();
                 self.input_reader
                     .retain(|attempt| self.admission.live(attempt).is_some());
             }
-            Message::Query(query) => query(&self.admission, &self.sessions),
+            Message::Query(query) => query(&self.admission, &self.worker_streams),
         }
     }
 
-    fn handle_scheduler(&mut self, source: SourceId, message: SchedulerMessage, now: Timestamp) {
+    fn handle_scheduler(
+        &mut self,
+        stream_id: SchedulerStreamId,
+        message: StreamMessage,
+        now: Timestamp,
+    ) {
         match message {
-            SchedulerMessage::Opened(shards, connection) => {
-                self.admission.stream_opened(source, shards);
-                self.connections.insert(source, connection);
+            StreamMessage::Opened(shards, connection) => {
+                self.admission.stream_opened(stream_id, shards);
+                self.connections.insert(stream_id, connection);
             }
-            SchedulerMessage::Snapshot(snapshot) => {
-                self.admission.apply_snapshot(source, snapshot, now);
+            StreamMessage::Snapshot(snapshot) => {
+                self.admission.apply_snapshot(stream_id, snapshot, now);
             }
-            SchedulerMessage::Update(update) => {
+            StreamMessage::Update(update) => {
                 self.cancel_ended_pushes(&update);
-                self.admission.apply_update(source, update, now);
+                self.admission.apply_update(stream_id, update, now);
             }
-            SchedulerMessage::ClaimResults(number, refused) => {
+            StreamMessage::ClaimResults(number, refused) => {
                 self.metrics.refused.inc_by(refused.len() as u64);
-                self.admission.claim_results(source, number, &refused, now);
+                self.admission
+                    .claim_results(stream_id, number, &refused, now);
             }
-            SchedulerMessage::PlansAhead(plans) => {
+            StreamMessage::PlansAhead(plans) => {
                 for plan in plans
                     .iter()
                     .filter(|plan| self.admission.holds(&plan.tenant))
@@ -335,15 +344,15 @@ impl EngineActor {
                     self.plans.get(plan);
                 }
             }
-            SchedulerMessage::ShardGone(shard) => self.admission.shard_gone(source, shard),
-            SchedulerMessage::Retire => {
-                self.admission.stream_retired(source);
-                self.retiring.insert(source);
+            StreamMessage::ShardGone(shard) => self.admission.shard_gone(stream_id, shard),
+            StreamMessage::Retire => {
+                self.admission.stream_retired(stream_id);
+                self.retiring.insert(stream_id);
             }
-            SchedulerMessage::Closed => {
-                self.admission.stream_closed(source);
-                self.connections.remove(&source);
-                self.retiring.remove(&source);
+            StreamMessage::Closed => {
+                self.admission.stream_closed(stream_id);
+                self.connections.remove(&stream_id);
+                self.retiring.remove(&stream_id);
             }
         }
     }
@@ -352,7 +361,7 @@ impl EngineActor {
         self.admission.set_held(held.clone());
         self.held
             .send_if_modified(|before| std::mem::replace(before, held.clone()) != held);
-        for redirected in self.sessions.take_redirected(&self.admission) {
+        for redirected in self.worker_streams.take_redirected(&self.admission) {
             self.admission.disconnect_worker(&redirected.worker);
             self.redirects.redirect(redirected, self.held.subscribe());
         }
@@ -376,7 +385,7 @@ impl EngineActor {
             return self.redirects.redirect(redirected, self.held.subscribe());
         }
         self.admission.connect_worker(connection.worker.clone());
-        self.sessions.connect(connection);
+        self.worker_streams.connect(connection);
         self.admission.reconcile_worker(&worker, &attempts);
     }
 
@@ -392,8 +401,8 @@ impl EngineActor {
 
     /// Sends the collected envelopes, and drops the workers that do not read theirs: a worker that
     /// connects again reports its attempts, and those it never received become ready again.
-    fn flush_sessions(&mut self) {
-        for worker in self.sessions.flush() {
+    fn flush_worker_streams(&mut self) {
+        for worker in self.worker_streams.flush() {
             warn!(worker = %worker.id, "a worker does not read its stream; disconnecting it");
             self.admission.disconnect_worker(&worker);
         }

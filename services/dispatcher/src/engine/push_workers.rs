@@ -6,7 +6,7 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::admit_request::Message as ToScheduler;
 
 use super::{EngineActor, PushEndpoint, QueueEntry, dispatch_id};
-use crate::core::{SourceId, Update, Worker};
+use crate::core::{SchedulerStreamId, Update, Worker};
 
 /// A worker that receives pushes.
 pub(crate) struct PushWorker {
@@ -39,17 +39,17 @@ impl EngineActor {
     /// Reports enqueued envelopes to the schedulers. If a stream is down, the next snapshot lists
     /// the attempt as unsent, and the envelope is enqueued and reported again.
     pub(super) fn report_enqueued(&mut self, entries: Vec<QueueEntry>) {
-        let mut batches = HashMap::<SourceId, Vec<pb::DispatchEnqueued>>::new();
+        let mut batches = HashMap::<SchedulerStreamId, Vec<pb::DispatchEnqueued>>::new();
         for entry in entries {
-            if let Some(source) = self.admission.source_of(entry.run) {
+            if let Some(stream_id) = self.admission.stream_of(entry.run) {
                 batches
-                    .entry(source)
+                    .entry(stream_id)
                     .or_default()
                     .push(entry.enqueued_event());
             }
         }
-        for (source, entries) in batches {
-            if let Some(connection) = self.connections.get(&source) {
+        for (stream_id, entries) in batches {
+            if let Some(connection) = self.connections.get(&stream_id) {
                 let batch = pb::EnqueuedBatch { entries };
                 connection.send(ToScheduler::Enqueued(batch));
             }

@@ -9,7 +9,7 @@ use servo_proto::v1::pull_tasks_response::Message as ToWorker;
 use servo_store::LoopStore;
 use tokio::sync::{mpsc, watch};
 
-use super::sessions::pull_response;
+use super::worker_streams::pull_response;
 use crate::core::WorkerKey;
 
 /// How long a redirect waits for the shard to get a holder. After that the worker registers again

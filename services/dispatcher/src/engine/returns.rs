@@ -8,7 +8,7 @@ use servo_proto::v1::admit_request::Message as ToScheduler;
 use tracing::error;
 
 use super::{EngineActor, dispatch_id};
-use crate::core::{CLAIMS_PER_BATCH_MAX, LiveAttempt, SourceId, WorkerKey};
+use crate::core::{CLAIMS_PER_BATCH_MAX, LiveAttempt, SchedulerStreamId, WorkerKey};
 use crate::wire;
 
 impl EngineActor {
@@ -40,18 +40,18 @@ impl EngineActor {
         attempts: &[AttemptId],
         pushed: bool,
     ) {
-        let mut batches = HashMap::<SourceId, Vec<pb::ReturnedAttempt>>::new();
+        let mut batches = HashMap::<SchedulerStreamId, Vec<pb::ReturnedAttempt>>::new();
         for live in attempts
             .iter()
             .filter_map(|attempt| self.admission.live(*attempt))
         {
             let own = live.belongs_to(worker) && live.pushed == pushed;
-            if let Some(source) = self.admission.source_of(live.run).filter(|_| own) {
-                batches.entry(source).or_default().push(returned(live));
+            if let Some(stream_id) = self.admission.stream_of(live.run).filter(|_| own) {
+                batches.entry(stream_id).or_default().push(returned(live));
             }
         }
-        for (source, mut entries) in batches {
-            let Some(connection) = self.connections.get(&source) else {
+        for (stream_id, mut entries) in batches {
+            let Some(connection) = self.connections.get(&stream_id) else {
                 continue;
             };
             while !entries.is_empty() {
@@ -82,8 +82,8 @@ impl EngineActor {
         };
         let connection = self
             .admission
-            .source_of(live.run)
-            .and_then(|source| self.connections.get(&source));
+            .stream_of(live.run)
+            .and_then(|stream_id| self.connections.get(&stream_id));
         if let Some(connection) = connection {
             let batch = pb::ReturnedBatch {
                 entries: vec![entry],

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::{debug, warn};
 
-use super::{Engine, Message, SchedulerConnection, SchedulerMessage};
-use crate::core::SourceId;
+use super::{Engine, Message, SchedulerConnection, StreamMessage};
+use crate::core::SchedulerStreamId;
 use crate::wire;
 
 /// Delay before a stream that failed is reported as ended, because a scheduler that refuses a
@@ -24,13 +24,13 @@ const REOPEN_DELAY: Duration = Duration::from_millis(100);
 /// A stream to one scheduler.
 pub(crate) struct SchedulerStream {
     pub(crate) address: String,
-    pub(crate) source: SourceId,
+    pub(crate) stream_id: SchedulerStreamId,
     pub(crate) shards: Vec<AdmissionShard>,
     pub(crate) engine: Engine,
     pub(crate) requests: mpsc::Sender<pb::AdmitRequest>,
     pub(crate) stop: CancellationToken,
     pub(crate) ended: CancellationToken,
-    pub(crate) bell: Doorbell,
+    pub(crate) doorbell: Doorbell,
 }
 
 impl SchedulerStream {
@@ -43,7 +43,7 @@ impl SchedulerStream {
             requests: self.requests.clone(),
             stop: self.stop.clone(),
         };
-        self.forward(SchedulerMessage::Opened(self.shards.clone(), connection))
+        self.forward(StreamMessage::Opened(self.shards.clone(), connection))
             .await;
         tokio::select! {
             () = self.stop.cancelled() => {}
@@ -54,9 +54,9 @@ impl SchedulerStream {
                 }
             }
         }
-        self.forward(SchedulerMessage::Closed).await;
+        self.forward(StreamMessage::Closed).await;
         self.ended.cancel();
-        self.bell.ring();
+        self.doorbell.ring();
     }
 
     async fn read(
@@ -86,28 +86,28 @@ impl SchedulerStream {
     fn decode(
         &self,
         response: pb::AdmitResponse,
-    ) -> Result<Option<SchedulerMessage>, wire::BadMessage> {
+    ) -> Result<Option<StreamMessage>, wire::BadMessage> {
         Ok(Some(match response.message {
             Some(FromScheduler::Snapshot(snapshot)) => {
-                SchedulerMessage::Snapshot(wire::snapshot(snapshot)?)
+                StreamMessage::Snapshot(wire::snapshot(snapshot)?)
             }
-            Some(FromScheduler::Update(update)) => SchedulerMessage::Update(wire::update(update)?),
-            Some(FromScheduler::Results(results)) => SchedulerMessage::ClaimResults(
+            Some(FromScheduler::Update(update)) => StreamMessage::Update(wire::update(update)?),
+            Some(FromScheduler::Results(results)) => StreamMessage::ClaimResults(
                 results.number,
                 results.refused.iter().map(|claim| claim.index).collect(),
             ),
             Some(FromScheduler::Gone(gone)) => {
-                self.bell.ring();
-                SchedulerMessage::ShardGone(wire::shard(gone.shard)?)
+                self.doorbell.ring();
+                StreamMessage::ShardGone(wire::shard(gone.shard)?)
             }
-            Some(FromScheduler::Ahead(ahead)) => SchedulerMessage::PlansAhead(wire::plans(ahead)?),
+            Some(FromScheduler::Ahead(ahead)) => StreamMessage::PlansAhead(wire::plans(ahead)?),
             Some(FromScheduler::Idle(_)) | None => return Ok(None),
         }))
     }
 
-    async fn forward(&self, message: SchedulerMessage) {
+    async fn forward(&self, message: StreamMessage) {
         self.engine
-            .send(Message::Scheduler(self.source, message))
+            .send(Message::Scheduler(self.stream_id, message))
             .await;
     }
 }

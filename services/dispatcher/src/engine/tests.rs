@@ -217,8 +217,8 @@ async fn plan_that_is_announced_ahead_is_loaded_at_once() {
     };
     let ahead = || {
         world.engine.send(Message::Scheduler(
-            SourceId(1),
-            SchedulerMessage::PlansAhead(vec![plan.clone()]),
+            SchedulerStreamId(1),
+            StreamMessage::PlansAhead(vec![plan.clone()]),
         ))
     };
 

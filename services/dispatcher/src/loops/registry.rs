@@ -70,7 +70,7 @@ impl RegistryLoop {
 
     async fn seen_workers(&self) -> Result<Vec<store::SeenWorker>, RegistryError> {
         let since = servo_mesh::now().minus(LOST_AFTER);
-        let seen = self.engine.query(move |admission, sessions| {
+        let seen = self.engine.query(move |admission, worker_streams| {
             let active = admission.active_attempts();
             let row = |worker: &Worker| {
                 (
@@ -79,7 +79,7 @@ impl RegistryLoop {
                     active.get(&worker.key()).copied().unwrap_or_default(),
                 )
             };
-            sessions.seen_since(since).map(row).collect()
+            worker_streams.seen_since(since).map(row).collect()
         });
         seen.await.map_err(RegistryError::Engine)
     }

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::Config;
-use crate::core::SourceId;
-use crate::engine::{Engine, Message, REQUESTS_QUEUED_MAX, SchedulerMessage, SchedulerStream};
+use crate::core::SchedulerStreamId;
+use crate::engine::{Engine, Message, REQUESTS_QUEUED_MAX, SchedulerStream, StreamMessage};
 
 /// Delay before holders are read again while a shard has none.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -28,13 +28,13 @@ pub(crate) struct SchedulerStreams {
     store: Store,
     engine: Engine,
     /// Rings when a stream ended or a shard moved.
-    bell: Doorbell,
-    sources: Arc<AtomicU64>,
+    doorbell: Doorbell,
+    next_stream_id: Arc<AtomicU64>,
     open: Mutex<HashMap<String, Open>>,
 }
 
 struct Open {
-    source: SourceId,
+    stream_id: SchedulerStreamId,
     held: BTreeMap<AdmissionShard, Epoch>,
     ended: CancellationToken,
 }
@@ -44,14 +44,14 @@ impl SchedulerStreams {
         mesh: &Mesh<Config>,
         store: &Store,
         engine: Engine,
-        bell: &Doorbell,
+        doorbell: &Doorbell,
     ) -> SchedulerStreams {
         SchedulerStreams {
             mesh: mesh.clone(),
             store: store.clone(),
             engine,
-            bell: bell.clone(),
-            sources: Arc::default(),
+            doorbell: doorbell.clone(),
+            next_stream_id: Arc::default(),
             open: Mutex::default(),
         }
     }
@@ -77,7 +77,7 @@ impl SchedulerStreams {
             // and the next pass opens a new one.
             if !wanted.contains(address) || stream.held != held {
                 self.engine
-                    .send(Message::Scheduler(stream.source, SchedulerMessage::Retire))
+                    .send(Message::Scheduler(stream.stream_id, StreamMessage::Retire))
                     .await;
             }
         }
@@ -96,24 +96,24 @@ impl SchedulerStreams {
         let peer = peer
             .inspect_err(|error| warn!(address, ?error, "a scheduler's address is invalid"))
             .ok()?;
-        let source = SourceId(self.sources.fetch_add(1, Ordering::Relaxed));
+        let stream_id = SchedulerStreamId(self.next_stream_id.fetch_add(1, Ordering::Relaxed));
         let (requests, outgoing) = mpsc::channel(REQUESTS_QUEUED_MAX);
         let _ = requests.try_send(opening(held));
         let stream = SchedulerStream {
             address: address.to_owned(),
-            source,
+            stream_id,
             shards: held.keys().copied().collect(),
             engine: self.engine.clone(),
             requests,
             stop: CancellationToken::new(),
             ended: CancellationToken::new(),
-            bell: self.bell.clone(),
+            doorbell: self.doorbell.clone(),
         };
         let ended = stream.ended.clone();
         let run = stream.run(SchedulerServiceClient::new(peer), outgoing);
         servo_actor::spawn_task("scheduler stream", run);
         Some(Open {
-            source,
+            stream_id,
             held: held.clone(),
             ended,
         })

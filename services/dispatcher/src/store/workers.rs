@@ -177,7 +177,7 @@ pub(crate) async fn push_workers(loops: &LoopStore) -> Result<Vec<PushWorkerRow>
     loops.all(query(include_str!("push_workers.sql"))).await
 }
 
-/// A worker that was told to drain (1) or was killed (2): tenant, id, command, cut-off time.
+/// A worker with a command to drain (1) or to stop at once (2): tenant, id, command, cut-off time.
 pub(crate) type CommandedWorker = (TenantScope, Uuid, i16, Option<Timestamp>);
 
 pub(crate) async fn commanded_workers(

@@ -12,8 +12,8 @@ use super::messages::{Ended, ReadyRun, Snapshot, SnapshotAttempt, Update, Withdr
 use super::{Admission, AwaitingPlan, Effect};
 use crate::core::demand::{AdmissionPlan, PlanRef};
 use crate::core::live::{LiveAttempt, Phase, Pool};
-use crate::core::ready_queues::QueuedTask;
-use crate::core::streams::SourceId;
+use crate::core::ready_queues::ReadyEntry;
+use crate::core::streams::SchedulerStreamId;
 use crate::core::tenant::Tenant;
 use crate::core::workers::{Worker, WorkerKey};
 
@@ -24,24 +24,24 @@ impl Admission {
     /// Records that a stream was opened for these admission shards.
     pub fn stream_opened(
         &mut self,
-        source: SourceId,
-        shards: impl IntoIterator<Item = AdmissionShard>,
+        stream_id: SchedulerStreamId,
+        admission_shards: impl IntoIterator<Item = AdmissionShard>,
     ) {
-        self.streams.open(source, shards);
+        self.streams.open(stream_id, admission_shards);
     }
 
     /// Returns whether all claims on a stream are answered.
-    pub fn has_no_pending_claims(&self, source: SourceId) -> bool {
-        self.streams.pending_batches(source) == 0
+    pub fn has_no_pending_claims(&self, stream_id: SchedulerStreamId) -> bool {
+        self.streams.pending_batches(stream_id) == 0
     }
 
     /// Removes a closed stream. Tasks that were ready on its shards are dropped, because another
     /// scheduler may hold the shards now; live attempts stay counted.
-    pub fn stream_closed(&mut self, source: SourceId) {
-        let (detached, unanswered) = self.streams.close(source);
+    pub fn stream_closed(&mut self, stream_id: SchedulerStreamId) {
+        let (detached, unanswered) = self.streams.close(stream_id);
         for attempt in unanswered {
             if let Some(live) = self.live.get_mut(&attempt)
-                && live.phase == Phase::Claiming(source)
+                && live.phase == Phase::Claiming(stream_id)
             {
                 live.phase = Phase::Unsure;
             }
@@ -53,27 +53,27 @@ impl Admission {
 
     /// Stops claiming on a stream that is about to be closed. Claims in flight are still answered
     /// on it.
-    pub fn stream_retired(&mut self, source: SourceId) {
-        let detached = self.streams.detach(source);
+    pub fn stream_retired(&mut self, stream_id: SchedulerStreamId) {
+        let detached = self.streams.detach(stream_id);
         detached
             .into_iter()
             .for_each(|shard| self.drop_ready(shard));
     }
 
     /// Drops the ready tasks of a shard that the scheduler behind this stream no longer holds.
-    pub fn shard_gone(&mut self, source: SourceId, shard: ShardId) {
-        if self.streams.source_of(shard) != Some(source) {
+    pub fn shard_gone(&mut self, stream_id: SchedulerStreamId, shard: ShardId) {
+        if self.streams.stream_of(shard) != Some(stream_id) {
             return;
         }
         if let Some(state) = self.streams.shard(shard) {
-            state.source = None;
+            state.stream_id = None;
         }
         self.drop_ready(shard);
     }
 
     /// Collects the parts of a snapshot. The last part replaces what was known of the shard.
-    pub fn apply_snapshot(&mut self, source: SourceId, part: Snapshot, now: Timestamp) {
-        if !self.streams.is_open(source) {
+    pub fn apply_snapshot(&mut self, stream_id: SchedulerStreamId, part: Snapshot, now: Timestamp) {
+        if !self.streams.is_open(stream_id) {
             return;
         }
         let Some(state) = self.streams.shard(part.shard) else {
@@ -83,7 +83,7 @@ impl Admission {
             return;
         }
         let gathered = match state.partial.take() {
-            Some((from, mut whole)) if from == source && !part.first => {
+            Some((from, mut whole)) if from == stream_id && !part.first => {
                 whole.ready.extend(part.ready);
                 whole.live.extend(part.live);
                 Snapshot {
@@ -95,30 +95,30 @@ impl Admission {
             _ => return,
         };
         if gathered.last {
-            self.replace_shard(source, gathered, now);
+            self.replace_shard(stream_id, gathered, now);
         } else {
-            state.partial = Some((source, gathered));
+            state.partial = Some((stream_id, gathered));
         }
     }
 
-    fn replace_shard(&mut self, source: SourceId, whole: Snapshot, now: Timestamp) {
+    fn replace_shard(&mut self, stream_id: SchedulerStreamId, whole: Snapshot, now: Timestamp) {
         self.drop_ready(whole.shard);
         let reported: BTreeSet<AttemptId> = whole.live.iter().map(|live| live.attempt_id).collect();
         let mut ended: Vec<AttemptId> = (self.live.values())
             .filter(|live| live.run.shard() == whole.shard && !reported.contains(&live.attempt_id))
             // A claim on this same stream is answered after the snapshot.
-            .filter(|live| live.phase != Phase::Claiming(source))
+            .filter(|live| live.phase != Phase::Claiming(stream_id))
             .map(|live| live.attempt_id)
             .collect();
         ended.sort_unstable();
         ended
             .into_iter()
             .for_each(|attempt| self.end_attempt(attempt, None, now));
-        self.streams.complete(whole.shard, source, whole.epoch);
+        self.streams.complete(whole.shard, stream_id, whole.epoch);
         whole
             .live
             .into_iter()
-            .for_each(|live| self.apply_live(source, live));
+            .for_each(|live| self.apply_live(stream_id, live));
         whole
             .ready
             .into_iter()
@@ -127,8 +127,8 @@ impl Admission {
         self.mark_all_dirty();
     }
 
-    pub fn apply_update(&mut self, source: SourceId, update: Update, now: Timestamp) {
-        if self.streams.source_of(update.shard) != Some(source) {
+    pub fn apply_update(&mut self, stream_id: SchedulerStreamId, update: Update, now: Timestamp) {
+        if self.streams.stream_of(update.shard) != Some(stream_id) {
             return;
         }
         // The order matters: ready tasks are added before ended attempts are removed, because a run
@@ -152,23 +152,28 @@ impl Admission {
     }
 
     /// Records a batch of claims that was sent.
-    pub fn claims_sent(&mut self, source: SourceId, number: u64, claims: Vec<AttemptId>) {
-        self.streams.add_batch(source, number, claims);
+    pub fn claims_sent(
+        &mut self,
+        stream_id: SchedulerStreamId,
+        number: u64,
+        claims: Vec<AttemptId>,
+    ) {
+        self.streams.add_batch(stream_id, number, claims);
     }
 
     /// Applies the answer to a batch: every claim that is not refused counts.
     pub fn claim_results(
         &mut self,
-        source: SourceId,
+        stream_id: SchedulerStreamId,
         number: u64,
         refused: &BTreeSet<u32>,
         now: Timestamp,
     ) {
-        for (index, attempt) in (0..).zip(self.streams.take_batch(source, number)) {
+        for (index, attempt) in (0..).zip(self.streams.take_batch(stream_id, number)) {
             if self
                 .live
                 .get(&attempt)
-                .is_none_or(|live| live.phase != Phase::Claiming(source))
+                .is_none_or(|live| live.phase != Phase::Claiming(stream_id))
             {
                 continue;
             }
@@ -184,12 +189,12 @@ impl Admission {
     pub fn plan_loaded(
         &mut self,
         plan: &PlanRef,
-        plan_demands: &Arc<AdmissionPlan>,
+        admission_plan: &Arc<AdmissionPlan>,
         now: Timestamp,
     ) {
         self.forget_unused_plans();
         self.plans
-            .insert(plan.clone(), Arc::downgrade(plan_demands));
+            .insert(plan.clone(), Arc::downgrade(admission_plan));
         let Some(awaiting) = self.awaiting_plan.remove(plan) else {
             return;
         };
@@ -201,7 +206,7 @@ impl Admission {
             return;
         };
         for run in awaiting.runs {
-            tenant.plan_loaded(run, plan_demands);
+            tenant.plan_loaded(run, admission_plan);
         }
         for attempt in awaiting.attempts {
             let Some(live) = self
@@ -211,15 +216,15 @@ impl Admission {
             else {
                 continue;
             };
-            live.pool = pool_of(plan_demands, live.task);
+            live.pool = pool_of(admission_plan, live.task);
             tenant.pool_known(live);
         }
         self.dirty.insert(plan.tenant.clone());
     }
 
     /// Returns the stream to the scheduler that holds the run's shard.
-    pub fn source_of(&self, run: RunId) -> Option<SourceId> {
-        self.streams.source_of(run.shard())
+    pub fn stream_of(&self, run: RunId) -> Option<SchedulerStreamId> {
+        self.streams.stream_of(run.shard())
     }
 
     /// Returns the key of a task whose plan is in use.
@@ -233,7 +238,7 @@ impl Admission {
     fn forget_unused_plans(&mut self) {
         if self.plans.len() > 2 * self.plans_in_use.max(UNUSED_PLANS_MIN) {
             self.plans
-                .retain(|_, plan_demands| plan_demands.strong_count() > 0);
+                .retain(|_, admission_plan| admission_plan.strong_count() > 0);
             self.plans_in_use = self.plans.len();
         }
     }
@@ -256,22 +261,21 @@ impl Admission {
             return;
         }
         self.raise_returning_tenant(&id, now);
-        let plan_demands = self.known_plan(&ready_run.plan);
+        let admission_plan = self.known_plan(&ready_run.plan);
         let tenant = self
             .tenants
             .entry(id.clone())
             .or_insert_with(|| Tenant::new(&id));
-        let run = tenant.upsert_run(&ready_run, plan_demands);
-        if run.plan_demands.is_none() {
+        let run = tenant.upsert_run(&ready_run, admission_plan);
+        if run.admission_plan.is_none() {
             awaiting(&ready_run.plan, &mut self.awaiting_plan, &mut self.effects)
                 .runs
                 .insert(ready_run.run);
         }
         for task in ready_run.tasks {
-            let queued = QueuedTask {
+            let queued = ReadyEntry {
                 attempt: task.attempt,
                 failures: task.failures,
-                since: task.since,
                 item_json: task.item_json.into(),
             };
             tenant.enqueue(ready_run.run, task.task, queued);
@@ -301,37 +305,31 @@ impl Admission {
     }
 
     fn apply_withdrawn(&mut self, withdrawn: &Withdrawn) {
-        let Some(tenant) = self.tenants.get_mut(&withdrawn.tenant) else {
-            return;
-        };
-        if withdrawn.tasks.is_empty() {
+        if let Some(tenant) = self.tenants.get_mut(&withdrawn.tenant) {
             tenant.remove_all(withdrawn.run);
-        }
-        for task in &withdrawn.tasks {
-            tenant.remove(withdrawn.run, *task);
         }
     }
 
     /// Adds a live attempt of a snapshot. It was claimed by an earlier dispatcher, or by this one
     /// and the answer was lost.
-    fn apply_live(&mut self, source: SourceId, reported: SnapshotAttempt) {
+    fn apply_live(&mut self, stream_id: SchedulerStreamId, reported: SnapshotAttempt) {
         if !self.holds(&reported.plan.tenant) {
             return;
         }
         if let Some(live) = self.live.get_mut(&reported.attempt_id) {
             live.cancelling |= reported.cancelling;
-            let on_other_stream = matches!(live.phase, Phase::Claiming(on) if on != source);
+            let on_other_stream = matches!(live.phase, Phase::Claiming(on) if on != stream_id);
             if live.phase == Phase::Unsure || on_other_stream {
                 self.claim_accepted(reported.attempt_id);
-            } else if live.phase == Phase::Sent && reported.unsent.is_some() {
+            } else if live.phase == Phase::Delivering && reported.unsent.is_some() {
                 // The queue may have the envelope although the scheduler does not know it.
                 // Enqueuing it again under the same name is idempotent and reports it again.
-                self.deliver(reported.attempt_id);
+                self.order_delivery(reported.attempt_id);
             }
             return;
         }
-        let plan_demands = self.known_plan(&reported.plan);
-        if plan_demands.is_none() {
+        let admission_plan = self.known_plan(&reported.plan);
+        if admission_plan.is_none() {
             let waiting = awaiting(&reported.plan, &mut self.awaiting_plan, &mut self.effects);
             waiting.attempts.insert(reported.attempt_id);
         }
@@ -348,13 +346,13 @@ impl Admission {
             backfill: reported.backfill,
             cancelling: reported.cancelling,
             pushed: reported.pushed,
-            pool: plan_demands.map_or(Pool::Unknown, |plan_demands| {
-                pool_of(&plan_demands, reported.task)
+            pool: admission_plan.map_or(Pool::Unknown, |admission_plan| {
+                pool_of(&admission_plan, reported.task)
             }),
             phase: if details.is_some() {
                 Phase::Accepted
             } else {
-                Phase::Sent
+                Phase::Delivering
             },
             sent_to: None,
             details,
@@ -374,7 +372,7 @@ impl Admission {
             .get(&attempt)
             .is_some_and(|live| live.phase == Phase::Accepted && !live.cancelling)
         {
-            self.deliver(attempt);
+            self.order_delivery(attempt);
         }
     }
 
@@ -384,7 +382,7 @@ impl Admission {
         };
         live.phase = Phase::Accepted;
         if !live.cancelling {
-            self.deliver(attempt);
+            self.order_delivery(attempt);
         }
     }
 
@@ -401,7 +399,7 @@ impl Admission {
             return;
         }
         let live = &*live;
-        let Some(id) = live.worker.filter(|_| live.phase == Phase::Sent) else {
+        let Some(id) = live.worker.filter(|_| live.phase == Phase::Delivering) else {
             return self.withhold(attempt);
         };
         let own = || WorkerKey {
@@ -416,17 +414,17 @@ impl Admission {
     }
 
     fn known_plan(&mut self, plan: &PlanRef) -> Option<Arc<AdmissionPlan>> {
-        let plan_demands = self.plans.get(plan)?.upgrade();
-        if plan_demands.is_none() {
+        let admission_plan = self.plans.get(plan)?.upgrade();
+        if admission_plan.is_none() {
             self.plans.remove(plan);
         }
-        plan_demands
+        admission_plan
     }
 }
 
 /// Returns no pool for a task that the plan does not contain.
-pub(super) fn pool_of(plan_demands: &AdmissionPlan, task: TaskRef) -> Pool {
-    let pool = plan_demands
+pub(super) fn pool_of(admission_plan: &AdmissionPlan, task: TaskRef) -> Pool {
+    let pool = admission_plan
         .asset_of(task)
         .and_then(|(_, demand, _)| demand.pool.clone());
     pool.map_or(Pool::None, Pool::Named)

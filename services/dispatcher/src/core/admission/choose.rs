@@ -24,8 +24,8 @@ use super::Admission;
 use crate::core::fairness::Share;
 use crate::core::limits::TenantLimits;
 use crate::core::live::{DispatchDetails, LiveAttempt, Phase, Pool};
-use crate::core::ready_queues::{QueueKey, QueuedTask};
-use crate::core::streams::SourceId;
+use crate::core::ready_queues::{QueueKey, ReadyEntry};
+use crate::core::streams::SchedulerStreamId;
 use crate::core::tenant::Tenant;
 
 /// Claims in one message.
@@ -33,9 +33,9 @@ pub const CLAIMS_PER_BATCH_MAX: usize = servo_model::limits::ENVELOPES_PER_MESSA
 
 /// A task to claim. The worker's credit and the slot are already taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct Claim {
     /// The stream to the scheduler that holds the run's shard.
-    pub source: SourceId,
+    pub stream_id: SchedulerStreamId,
     pub tenant: TenantId,
     pub run: RunId,
     pub task: TaskRef,
@@ -47,36 +47,37 @@ pub struct Chosen {
     pub pushed: bool,
 }
 
-struct Claim {
+/// A task that was taken from its queue, and the worker it is meant for.
+struct ChosenTask {
     run: RunId,
     task: TaskRef,
-    ready: QueuedTask,
+    ready: ReadyEntry,
     attempt_id: AttemptId,
     worker: WorkerId,
-    source: SourceId,
+    stream_id: SchedulerStreamId,
     pushed: bool,
 }
 
 impl Admission {
     /// Chooses up to `at_most` tasks in fair order. Returns fewer only when nothing more can be
     /// admitted.
-    pub fn choose(&mut self, now: Timestamp, at_most: usize) -> Vec<Chosen> {
-        let mut chosen = Vec::new();
+    pub fn choose(&mut self, now: Timestamp, at_most: usize) -> Vec<Claim> {
+        let mut claims = Vec::new();
         if !self.limits.known {
-            return chosen;
+            return claims;
         }
         let mut next: BinaryHeap<_> = self
             .dirty
             .iter()
             .map(|id| Reverse((self.share_of(id, now), id.clone())))
             .collect();
-        while chosen.len() < at_most {
+        while claims.len() < at_most {
             let Some(Reverse((_, id))) = next.pop() else {
                 break;
             };
             match self.choose_one(&id, now) {
                 Some(claim) => {
-                    chosen.push(claim);
+                    claims.push(claim);
                     next.push(Reverse((self.share_of(&id, now), id)));
                 }
                 None => {
@@ -84,7 +85,7 @@ impl Admission {
                 }
             }
         }
-        chosen
+        claims
     }
 
     /// Returns the tenant's usage per weight.
@@ -96,7 +97,7 @@ impl Admission {
         Share(seconds / self.limits.of(id).weight())
     }
 
-    fn choose_one(&mut self, id: &TenantId, now: Timestamp) -> Option<Chosen> {
+    fn choose_one(&mut self, id: &TenantId, now: Timestamp) -> Option<Claim> {
         let shard = id.admission_shard();
         let admission_epoch = *self
             .held
@@ -112,8 +113,8 @@ impl Admission {
             let queue = tenant.ready_queues.get(&key)?;
             let (_, run) = queue.first()?;
             let task = queue.first_of(run)?;
-            let source = self.streams.source_of(run.shard())?;
-            let task_key = tenant.runs.get(&run)?.plan_demands.as_ref()?.key(task)?;
+            let stream_id = self.streams.stream_of(run.shard())?;
+            let task_key = tenant.runs.get(&run)?.admission_plan.as_ref()?.key(task)?;
             let may_push = self.may_push(tenant, &limits);
             let worker = self.workers.take(id, &key.demand, may_push)?;
             let ready = self.tenants.get_mut(id)?.remove(run, task)?;
@@ -130,19 +131,19 @@ impl Admission {
                 .get(&worker)
                 .is_some_and(|worker| worker.pushed);
             let worker = worker.id;
-            let claim = Claim {
+            let chosen = ChosenTask {
                 run,
                 task,
                 ready,
                 attempt_id,
                 worker,
-                source,
+                stream_id,
                 pushed,
             };
-            self.begin_claim(id, &key, claim, now);
+            self.begin_claim(id, &key, chosen, now);
             let tenant = id.clone();
-            return Some(Chosen {
-                source,
+            return Some(Claim {
+                stream_id,
                 tenant,
                 run,
                 task,
@@ -156,33 +157,33 @@ impl Admission {
     }
 
     /// Counts the slot from now on, whether or not the claim is accepted.
-    fn begin_claim(&mut self, id: &TenantId, key: &QueueKey, claim: Claim, now: Timestamp) {
+    fn begin_claim(&mut self, id: &TenantId, key: &QueueKey, chosen: ChosenTask, now: Timestamp) {
         let Some(run) = self
             .tenants
             .get(id)
-            .and_then(|tenant| tenant.runs.get(&claim.run))
+            .and_then(|tenant| tenant.runs.get(&chosen.run))
         else {
             return;
         };
         let details = DispatchDetails {
-            failures: claim.ready.failures,
-            item_json: claim.ready.item_json,
+            failures: chosen.ready.failures,
+            item_json: chosen.ready.item_json,
             trace: run.trace.clone(),
         };
         let live = LiveAttempt {
-            attempt_id: claim.attempt_id,
+            attempt_id: chosen.attempt_id,
             tenant: id.clone(),
-            run: claim.run,
-            plan: run.plan.clone(),
-            task: claim.task,
-            attempt: claim.ready.attempt,
-            worker: Some(claim.worker),
+            run: chosen.run,
+            plan: run.plan_ref.clone(),
+            task: chosen.task,
+            attempt: chosen.ready.attempt,
+            worker: Some(chosen.worker),
             since: now,
             backfill: key.backfill,
             cancelling: false,
-            pushed: claim.pushed,
+            pushed: chosen.pushed,
             pool: key.demand.pool.clone().map_or(Pool::None, Pool::Named),
-            phase: Phase::Claiming(claim.source),
+            phase: Phase::Claiming(chosen.stream_id),
             sent_to: None,
             details: Some(Arc::new(details)),
             charged_seconds: self.mean.seconds(),

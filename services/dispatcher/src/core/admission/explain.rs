@@ -54,7 +54,7 @@ pub(crate) enum Wait {
         limit: u32,
         used: u32,
     },
-    /// This many tasks of the tenant are served before it.
+    /// At least this many tasks of the tenant are served before it.
     FairShare {
         before: usize,
     },
@@ -207,7 +207,8 @@ impl Admission {
     }
 }
 
-/// Counts the tenant's tasks that would be chosen before this one.
+/// Counts the tenant's tasks ahead of this one. At least this many are served before it: tasks in
+/// other queues of the same priority are not counted.
 fn before(tenant: &Tenant, key: &QueueKey, run: RunId, share: Share, task: TaskRef) -> usize {
     let higher = tenant
         .ready_queues

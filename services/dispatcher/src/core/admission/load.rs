@@ -16,9 +16,9 @@ pub struct TenantLoad {
 }
 
 impl Admission {
-    /// Returns the load of every tenant that has ready tasks or live attempts.
+    /// Returns the load of every known tenant.
     pub fn loads(&self) -> Vec<TenantLoad> {
-        let depth = |(id, tenant): (&TenantId, &crate::core::tenant::Tenant)| {
+        let load = |(id, tenant): (&TenantId, &crate::core::tenant::Tenant)| {
             let limits = self.limits.of(id);
             let tasks = limits
                 .max_concurrent_tasks
@@ -30,7 +30,7 @@ impl Admission {
             let used = tasks
                 .into_iter()
                 .chain(pools)
-                .map(|(name, used, max)| (name, share(used, max)));
+                .map(|(name, used, max)| (name, used_part(used, max)));
             let ready = u32::try_from(tenant.ready_queues.len()).unwrap_or(u32::MAX);
             TenantLoad {
                 tenant: id.clone(),
@@ -39,12 +39,12 @@ impl Admission {
                 used: used.collect(),
             }
         };
-        self.tenants.iter().map(depth).collect()
+        self.tenants.iter().map(load).collect()
     }
 }
 
 /// Returns the used part of a limit. A limit of 0 is always fully used.
-fn share(used: u32, max: u32) -> f64 {
+fn used_part(used: u32, max: u32) -> f64 {
     match max {
         0 => 1.0,
         max => f64::from(used) / f64::from(max),
@@ -57,6 +57,9 @@ mod tests {
 
     #[test]
     fn limit_of_zero_is_fully_used() {
-        assert_eq!((share(0, 0), share(1, 4), share(6, 4)), (1.0, 0.25, 1.5));
+        assert_eq!(
+            (used_part(0, 0), used_part(1, 4), used_part(6, 4)),
+            (1.0, 0.25, 1.5)
+        );
     }
 }

@@ -23,7 +23,6 @@ pub struct ReadyTask {
     pub task: TaskRef,
     pub attempt: u32,
     pub failures: u32,
-    pub since: Timestamp,
     pub item_json: String,
 }
 
@@ -67,13 +66,11 @@ pub struct Update {
     pub cancelled: Vec<AttemptId>,
 }
 
-/// Tasks of a run that may no longer be admitted.
+/// A run whose ready tasks may no longer be admitted.
 #[derive(Debug, Clone)]
 pub struct Withdrawn {
     pub tenant: TenantId,
     pub run: RunId,
-    /// Empty for all tasks of the run.
-    pub tasks: Vec<TaskRef>,
 }
 
 /// An attempt that no longer holds a slot.

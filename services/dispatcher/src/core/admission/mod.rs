@@ -12,7 +12,7 @@ mod limit_usage;
 mod load;
 mod messages;
 
-pub use choose::{CLAIMS_PER_BATCH_MAX, Chosen};
+pub use choose::{CLAIMS_PER_BATCH_MAX, Claim};
 pub(crate) use explain::Wait;
 pub use limit_usage::LimitUsage;
 pub use load::TenantLoad;
@@ -111,12 +111,12 @@ impl Admission {
     /// still being built.
     pub fn is_handed_over(&self, is_pending: impl Fn(AttemptId) -> bool) -> bool {
         let leaving = |live: &&LiveAttempt| self.leaving.contains(&live.tenant.admission_shard());
-        let under_way = |live: &LiveAttempt| match live.phase {
+        let in_flight = |live: &LiveAttempt| match live.phase {
             Phase::Claiming(_) => true,
             Phase::Unsure | Phase::Accepted => false,
-            Phase::Sent => is_pending(live.attempt_id),
+            Phase::Delivering => is_pending(live.attempt_id),
         };
-        !self.live.values().filter(leaving).any(under_way)
+        !self.live.values().filter(leaving).any(in_flight)
     }
 
     pub fn holds(&self, tenant: &TenantId) -> bool {
@@ -169,7 +169,7 @@ impl Admission {
         waiting.sort_unstable();
         waiting
             .into_iter()
-            .for_each(|attempt| self.deliver(attempt));
+            .for_each(|attempt| self.order_delivery(attempt));
         self.mark_dirty(&key.tenant);
     }
 
@@ -208,9 +208,9 @@ impl Admission {
 
     /// Compares the attempts that a connecting worker reports with those it should have. A missing
     /// one is sent again, unless it was sent to another session of this worker, which may have
-    /// started it. A reported one that is being cancelled is cancelled again, because the worker may
-    /// have missed the first request. An unknown attempt is cancelled once all live attempts of the
-    /// worker's tenant are known; never for a shared worker, whose tenant is not known.
+    /// started it. A reported one that is being cancelled is cancelled again, because the worker
+    /// may have missed the first request. An unknown attempt is cancelled once all live attempts of
+    /// the worker's tenant are known; never for a shared worker, whose tenant is not known.
     pub fn reconcile_worker(&mut self, worker: &WorkerKey, has: &BTreeSet<AttemptId>) {
         let Some(session) = self
             .workers
@@ -226,7 +226,7 @@ impl Admission {
             })
             .filter(|live| match live.phase {
                 Phase::Accepted => true,
-                Phase::Sent => live.sent_to.as_ref() == Some(&session),
+                Phase::Delivering => live.sent_to.as_ref() == Some(&session),
                 Phase::Claiming(_) | Phase::Unsure => false,
             })
             .map(|live| live.attempt_id)
@@ -236,11 +236,11 @@ impl Admission {
             if self
                 .live
                 .get(&attempt)
-                .is_some_and(|live| live.phase == Phase::Sent)
+                .is_some_and(|live| live.phase == Phase::Delivering)
             {
                 self.workers.spend_credit(worker);
             }
-            self.deliver(attempt);
+            self.order_delivery(attempt);
         }
         let all_attempts_known = worker
             .tenant
@@ -305,9 +305,9 @@ impl Admission {
         self.live.insert(live.attempt_id, live);
     }
 
-    /// Sends an attempt to its worker if it is connected. Otherwise the attempt waits for the
-    /// worker or for its start deadline.
-    pub(super) fn deliver(&mut self, attempt: AttemptId) {
+    /// Orders the delivery of an attempt if its worker is connected. Otherwise the attempt waits
+    /// for the worker or for its start deadline.
+    pub(super) fn order_delivery(&mut self, attempt: AttemptId) {
         let Some(worker) = self
             .live
             .get(&attempt)
@@ -317,7 +317,7 @@ impl Admission {
         };
         let (worker, session) = (worker.key(), worker.session.clone());
         if let Some(live) = self.live.get_mut(&attempt) {
-            live.phase = Phase::Sent;
+            live.phase = Phase::Delivering;
             live.sent_to = Some(session);
             self.effects.push(Effect::Deliver { worker, attempt });
         }

@@ -35,7 +35,7 @@ fn simulate(weights: &[(&str, u32)], seconds: u64) -> BTreeMap<String, Duration>
 /// Ends tasks of equal length in the order they started, spread over time.
 fn run_for(world: &mut World, seconds: u64) -> BTreeMap<String, Duration> {
     let mut served = BTreeMap::new();
-    let mut ends: std::collections::VecDeque<(Timestamp, Chosen)> = Default::default();
+    let mut ends: std::collections::VecDeque<(Timestamp, Claim)> = Default::default();
     let end = world.now.plus(Duration::from_secs(seconds));
     for (number, claim) in (1..).zip(world.admit_all()) {
         ends.push_back((world.now.plus(TASK * number / SLOTS), claim));

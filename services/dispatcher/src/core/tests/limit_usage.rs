@@ -97,6 +97,6 @@ fn usage_is_unknown_until_every_shard_reported() {
     check(&world, "acme", 0, 0, &[]);
     // The counts stay valid while a scheduler is away, because only this dispatcher can add to
     // them.
-    world.admission.stream_closed(SOURCE);
+    world.admission.stream_closed(STREAM);
     check(&world, "acme", 0, 0, &[]);
 }

@@ -65,7 +65,7 @@ struct Capped {
     world: World,
     caps: [u32; 3],
     pools: BTreeMap<servo_model::RunId, Option<&'static str>>,
-    source: u64,
+    stream_id: u64,
 }
 
 impl Capped {
@@ -79,7 +79,7 @@ impl Capped {
             world,
             caps: [3; 3],
             pools: BTreeMap::new(),
-            source: SOURCE.0,
+            stream_id: STREAM.0,
         }
     }
 
@@ -94,7 +94,7 @@ impl Capped {
                     pool: POOLS[pool],
                     ..plain()
                 };
-                if self.pools.len() < 200 && self.source == SOURCE.0 {
+                if self.pools.len() < 200 && self.stream_id == STREAM.0 {
                     let run = self.world.offer(TENANTS[tenant], tasks, kind);
                     self.pools.insert(run, POOLS[pool]);
                 }
@@ -105,7 +105,7 @@ impl Capped {
                 self.world.answer(&chosen, &refused);
             }
             Step::Break { accepted } => self.break_stream(&accepted),
-            Step::End(which) if !self.world.live.is_empty() && self.source == SOURCE.0 => {
+            Step::End(which) if !self.world.live.is_empty() && self.stream_id == STREAM.0 => {
                 let attempt = *self
                     .world
                     .live
@@ -127,8 +127,8 @@ impl Capped {
     fn break_stream(&mut self, accepted: &[u32]) {
         let chosen = self.world.choose();
         self.check_caps(&chosen);
-        self.world.admission.stream_closed(SOURCE);
-        self.source = 0;
+        self.world.admission.stream_closed(STREAM);
+        self.stream_id = 0;
         for (index, claim) in (0..).zip(&chosen) {
             if accepted.contains(&index) {
                 self.world.live.insert(claim.attempt_id, claim.clone());
@@ -142,11 +142,11 @@ impl Capped {
 
     /// Live attempts and claims in flight never exceed a cap. Attempts from before a cap was
     /// lowered may stay.
-    fn check_caps(&self, chosen: &[Chosen]) {
+    fn check_caps(&self, chosen: &[Claim]) {
         let mut all: BTreeMap<_, _> = self.world.live.clone();
         all.extend(chosen.iter().map(|claim| (claim.attempt_id, claim.clone())));
         for (name, cap) in TENANTS.iter().zip(self.caps) {
-            let of = |claims: &mut dyn Iterator<Item = &Chosen>| {
+            let of = |claims: &mut dyn Iterator<Item = &Claim>| {
                 claims
                     .filter(|claim| claim.tenant.as_str() == *name)
                     .cloned()
@@ -199,7 +199,7 @@ proptest! {
         for step in steps {
             world.apply(step);
         }
-        if world.source == SOURCE.0 {
+        if world.stream_id == STREAM.0 {
             world.world.worker(9, Some("delta"), 1);
             let run = world.world.offer("delta", 1, plain());
             let chosen = world.world.choose();

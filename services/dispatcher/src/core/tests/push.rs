@@ -19,7 +19,7 @@ fn credits(world: &World, worker: &WorkerKey) -> u32 {
     world.admission.workers.get(worker).unwrap().credits
 }
 
-fn ended(world: &mut World, claim: &Chosen) {
+fn ended(world: &mut World, claim: &Claim) {
     let ended = vec![Ended {
         attempt_id: claim.attempt_id,
         held: Duration::from_secs(1),
@@ -28,10 +28,10 @@ fn ended(world: &mut World, claim: &Chosen) {
         ended,
         ..no_update(claim.run)
     };
-    world.admission.apply_update(SOURCE, update, world.now);
+    world.admission.apply_update(STREAM, update, world.now);
 }
 
-fn unsent(claim: &Chosen) -> SnapshotAttempt {
+fn unsent(claim: &Claim) -> SnapshotAttempt {
     SnapshotAttempt {
         attempt_id: claim.attempt_id,
         run: claim.run,
@@ -91,7 +91,7 @@ fn cancelled_attempt_returns_its_slot_once() {
         cancelled,
         ..no_update(chosen[0].run)
     };
-    world.admission.apply_update(SOURCE, update, world.now);
+    world.admission.apply_update(STREAM, update, world.now);
     assert_eq!(
         credits(&world, &worker),
         1,

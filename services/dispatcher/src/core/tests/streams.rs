@@ -9,9 +9,9 @@ use servo_model::{AdmissionShard, AttemptId, Epoch, RunId, ShardId, Stream, Task
 use super::world::*;
 use crate::core::*;
 
-const NEXT: SourceId = SourceId(2);
+const NEXT: SchedulerStreamId = SchedulerStreamId(2);
 
-fn reported(claim: &Chosen) -> SnapshotAttempt {
+fn reported(claim: &Claim) -> SnapshotAttempt {
     SnapshotAttempt {
         attempt_id: claim.attempt_id,
         run: claim.run,
@@ -76,7 +76,7 @@ fn next_snapshot_resolves_unanswered_claims() {
     let run = world.offer("acme", 2, plain());
     let chosen = world.choose();
     assert_eq!(chosen.len(), 2);
-    world.admission.stream_closed(SOURCE);
+    world.admission.stream_closed(STREAM);
     world.admission.stream_opened(NEXT, AdmissionShard::all());
     assert_eq!(
         world.admission.workers.get(&worker).unwrap().credits,
@@ -106,7 +106,7 @@ fn live_attempts_stay_counted_while_their_shard_has_no_holder() {
     world.worker(1, Some("acme"), 9);
     let run = world.offer("acme", 1, plain());
     world.admit_all();
-    world.admission.shard_gone(SOURCE, run.shard());
+    world.admission.shard_gone(STREAM, run.shard());
     let other = world.offer("acme", 5, plain());
     assert_ne!(other.shard(), run.shard());
     assert_eq!(world.admit_all().len(), 1, "one of two slots is still held");
@@ -116,7 +116,7 @@ fn live_attempts_stay_counted_while_their_shard_has_no_holder() {
 fn ready_tasks_of_a_lost_shard_are_not_claimed() {
     let mut world = World::new();
     let run = world.offer("acme", 3, plain());
-    world.admission.shard_gone(SOURCE, run.shard());
+    world.admission.shard_gone(STREAM, run.shard());
     world.worker(1, Some("acme"), 9);
     assert_eq!(world.admit_all(), []);
     assert_eq!(
@@ -148,12 +148,12 @@ fn tasks_of_an_incomplete_snapshot_are_not_claimed() {
     };
     world
         .admission
-        .apply_snapshot(SOURCE, part(0, true, false), world.now);
+        .apply_snapshot(STREAM, part(0, true, false), world.now);
     world.read_plans(&plain());
     assert_eq!(world.admit_all(), []);
     world
         .admission
-        .apply_snapshot(SOURCE, part(1, false, true), world.now);
+        .apply_snapshot(STREAM, part(1, false, true), world.now);
     world.read_plans(&plain());
     assert_eq!(world.admit_all().len(), 2);
 }
@@ -179,8 +179,8 @@ fn cancelled_claim_is_not_delivered_and_delivered_one_is_stopped() {
     };
     world
         .admission
-        .apply_update(SOURCE, update.clone(), world.now);
-    world.admission.apply_update(SOURCE, update, world.now);
+        .apply_update(STREAM, update.clone(), world.now);
+    world.admission.apply_update(STREAM, update, world.now);
     let stopped: Vec<_> = world.admission.take_effects();
     let cancel = |attempt: &AttemptId| Effect::Cancel {
         worker: worker.clone(),
@@ -331,8 +331,8 @@ fn pool_counts_attempts_whose_plan_is_not_loaded() {
     );
     world.worker(1, Some("acme"), 9);
     let run = RunId::from_bytes([64; 16]);
-    let old = Chosen {
-        source: SOURCE,
+    let old = Claim {
+        stream_id: STREAM,
         tenant: tenant("acme"),
         run,
         task: TaskRef::planned(0),
@@ -453,7 +453,7 @@ fn attempt_cancelled_before_its_envelope_returns_its_credit_once() {
         cancelled: vec![attempt],
         ..no_update(chosen[0].run)
     };
-    world.admission.apply_update(SOURCE, update, world.now);
+    world.admission.apply_update(STREAM, update, world.now);
     let credits = |world: &World| world.admission.workers.get(&worker).unwrap().credits;
     assert_eq!(credits(&world), 1);
     world.admission.envelope_not_sent(attempt);
@@ -473,7 +473,7 @@ fn attempt_cancelled_before_its_envelope_returns_its_credit_once() {
         ended,
         ..no_update(chosen[0].run)
     };
-    world.admission.apply_update(SOURCE, update, world.now);
+    world.admission.apply_update(STREAM, update, world.now);
     assert_eq!(credits(&world), 2);
 }
 
@@ -547,7 +547,7 @@ fn end_of_an_attempt_from_before_its_run_was_known_keeps_newer_attempts_counted(
         ended,
         ..no_update(run)
     };
-    world.admission.apply_update(SOURCE, update, world.now);
+    world.admission.apply_update(STREAM, update, world.now);
     assert_eq!(
         live_of_run(&world),
         Some(1),

@@ -12,12 +12,12 @@ use servo_model::{
 
 use crate::core::*;
 
-pub(super) const SOURCE: SourceId = SourceId(1);
+pub(super) const STREAM: SchedulerStreamId = SchedulerStreamId(1);
 
 pub(super) struct World {
     pub(super) admission: Admission,
     pub(super) now: Timestamp,
-    pub(super) live: BTreeMap<AttemptId, Chosen>,
+    pub(super) live: BTreeMap<AttemptId, Claim>,
     /// Accepted attempts that were delivered.
     pub(super) delivered: BTreeSet<AttemptId>,
     batch: u64,
@@ -43,7 +43,7 @@ impl World {
                 .collect(),
         );
         admission.set_limits(Limits::none());
-        admission.stream_opened(SOURCE, AdmissionShard::all());
+        admission.stream_opened(STREAM, AdmissionShard::all());
         World {
             admission,
             now: Timestamp::from_unix_seconds(1_000),
@@ -68,7 +68,7 @@ impl World {
             ready,
             live,
         };
-        self.admission.apply_snapshot(SOURCE, whole, self.now);
+        self.admission.apply_snapshot(STREAM, whole, self.now);
     }
 
     pub(super) fn worker(&mut self, number: u8, tenant: Option<&str>, slots: u32) -> WorkerKey {
@@ -131,7 +131,7 @@ impl World {
             ready: vec![run],
             ..no_update(id)
         };
-        self.admission.apply_update(SOURCE, update, self.now);
+        self.admission.apply_update(STREAM, update, self.now);
         self.read_plans(&kind);
     }
 
@@ -145,21 +145,21 @@ impl World {
     }
 
     /// Chooses and sends one batch, without an answer.
-    pub(super) fn choose(&mut self) -> Vec<Chosen> {
+    pub(super) fn choose(&mut self) -> Vec<Claim> {
         let chosen = self.admission.choose(self.now, CLAIMS_PER_BATCH_MAX);
         if !chosen.is_empty() {
             self.batch += 1;
             let claims = chosen.iter().map(|claim| claim.attempt_id).collect();
-            self.admission.claims_sent(SOURCE, self.batch, claims);
+            self.admission.claims_sent(STREAM, self.batch, claims);
         }
         chosen
     }
 
     /// Answers the last batch; `refused` are indexes in it.
-    pub(super) fn answer(&mut self, chosen: &[Chosen], refused: &[u32]) {
+    pub(super) fn answer(&mut self, chosen: &[Claim], refused: &[u32]) {
         let refused: BTreeSet<u32> = refused.iter().copied().collect();
         self.admission
-            .claim_results(SOURCE, self.batch, &refused, self.now);
+            .claim_results(STREAM, self.batch, &refused, self.now);
         for (index, claim) in (0..).zip(chosen) {
             if !refused.contains(&index) {
                 self.live.insert(claim.attempt_id, claim.clone());
@@ -180,7 +180,7 @@ impl World {
     }
 
     /// Chooses and accepts until nothing more can be admitted.
-    pub(super) fn admit_all(&mut self) -> Vec<Chosen> {
+    pub(super) fn admit_all(&mut self) -> Vec<Claim> {
         let mut all = Vec::new();
         loop {
             let chosen = self.choose();
@@ -203,7 +203,7 @@ impl World {
             ended,
             ..no_update(claim.run)
         };
-        self.admission.apply_update(SOURCE, update, self.now);
+        self.admission.apply_update(STREAM, update, self.now);
         let worker = self
             .admission
             .workers
@@ -228,7 +228,6 @@ pub(super) fn offered(ordinal: u32, attempt: u32) -> ReadyTask {
         task,
         attempt,
         failures: 0,
-        since: Timestamp::UNIX_EPOCH,
         item_json: String::new(),
     }
 }
@@ -297,7 +296,7 @@ pub(super) fn plain() -> Kind {
 }
 
 /// Counts the chosen tasks per tenant, the highest count first.
-pub(super) fn per_tenant(chosen: &[Chosen]) -> Vec<(Reverse<usize>, String)> {
+pub(super) fn per_tenant(chosen: &[Claim]) -> Vec<(Reverse<usize>, String)> {
     let mut counts = BTreeMap::<String, usize>::new();
     for claim in chosen {
         *counts.entry(claim.tenant.to_string()).or_default() += 1;

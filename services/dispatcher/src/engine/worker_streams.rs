@@ -16,7 +16,7 @@ use crate::core::{Admission, Worker, WorkerKey};
 const BYTES_PER_MESSAGE: usize = MESSAGE_BYTES_MAX / 2;
 
 /// Messages that wait for a worker to read them. A worker that falls further behind is
-/// disconnected, see [`Sessions::flush`].
+/// disconnected, see [`WorkerStreams::flush`].
 pub(crate) const RESPONSES_QUEUED_MAX: usize = 1_024;
 
 /// A worker that opened its stream.
@@ -32,25 +32,25 @@ pub(crate) struct WorkerConnection {
 }
 
 #[derive(Default)]
-pub(crate) struct Sessions {
-    all: HashMap<WorkerKey, Session>,
+pub(crate) struct WorkerStreams {
+    all: HashMap<WorkerKey, WorkerStream>,
     /// Workers with unsent envelopes or cancels.
     pending: BTreeSet<WorkerKey>,
     /// Workers whose stream is full.
     stuck: BTreeSet<WorkerKey>,
 }
 
-struct Session {
+struct WorkerStream {
     connection: WorkerConnection,
     envelopes: Vec<pb::SignedEnvelope>,
     cancels: Vec<String>,
 }
 
-impl Sessions {
+impl WorkerStreams {
     /// Replaces an earlier connection of this worker, whose stream ends. A worker with the same id
     /// in another tenant is a different worker.
     pub(crate) fn connect(&mut self, connection: WorkerConnection) {
-        let new = Session {
+        let new = WorkerStream {
             connection,
             envelopes: Vec::new(),
             cancels: Vec::new(),
@@ -62,7 +62,7 @@ impl Sessions {
         let current = self
             .all
             .get(worker)
-            .is_some_and(|session| session.connection.number == connection);
+            .is_some_and(|stream| stream.connection.number == connection);
         if current {
             self.all.remove(worker);
         }
@@ -71,39 +71,39 @@ impl Sessions {
 
     /// Records a sign of life. Returns `false` for a connection that was replaced.
     pub(crate) fn touch(&mut self, worker: &WorkerKey, connection: u64, now: Timestamp) -> bool {
-        let session = self
+        let stream = self
             .all
             .get_mut(worker)
-            .filter(|session| session.connection.number == connection);
-        session
-            .map(|session| session.connection.last_seen = now)
+            .filter(|stream| stream.connection.number == connection);
+        stream
+            .map(|stream| stream.connection.last_seen = now)
             .is_some()
     }
 
     /// Returns the key that signs the worker's envelopes.
     pub(crate) fn key(&self, worker: &WorkerKey) -> Option<[u8; 32]> {
-        self.all.get(worker).map(|session| session.connection.key)
+        self.all.get(worker).map(|stream| stream.connection.key)
     }
 
     /// Iterates over the workers that were seen since `since`.
     pub(crate) fn seen_since(&self, since: Timestamp) -> impl Iterator<Item = &Worker> {
         self.all
             .values()
-            .map(|session| &session.connection)
+            .map(|stream| &stream.connection)
             .filter(move |connection| connection.last_seen >= since)
             .map(|connection| &connection.worker)
     }
 
     pub(crate) fn send(&mut self, worker: &WorkerKey, envelope: pb::SignedEnvelope) {
-        if let Some(session) = self.all.get_mut(worker) {
-            session.envelopes.push(envelope);
+        if let Some(stream) = self.all.get_mut(worker) {
+            stream.envelopes.push(envelope);
             self.pending.insert(worker.clone());
         }
     }
 
     pub(crate) fn cancel(&mut self, worker: &WorkerKey, attempt: AttemptId) {
-        if let Some(session) = self.all.get_mut(worker) {
-            session.cancels.push(attempt.to_string());
+        if let Some(stream) = self.all.get_mut(worker) {
+            stream.cancels.push(attempt.to_string());
             self.pending.insert(worker.clone());
         }
     }
@@ -122,8 +122,8 @@ impl Sessions {
 
     /// Removes the workers whose tenant is no longer admitted here. Shared workers stay.
     pub(crate) fn take_redirected(&mut self, admission: &Admission) -> Vec<RedirectedWorker> {
-        let is_lost = |session: &Session| {
-            session
+        let is_lost = |stream: &WorkerStream| {
+            stream
                 .connection
                 .worker
                 .tenant
@@ -133,7 +133,7 @@ impl Sessions {
         let lost: Vec<WorkerKey> = self
             .all
             .iter()
-            .filter(|(_, session)| is_lost(session))
+            .filter(|(_, stream)| is_lost(stream))
             .map(|(key, _)| key.clone())
             .collect();
         let redirected = lost.into_iter().filter_map(|worker| {
@@ -152,11 +152,11 @@ impl Sessions {
     /// are sent, whose stream ends thereby, and returns them.
     pub(crate) fn flush(&mut self) -> Vec<WorkerKey> {
         for worker in std::mem::take(&mut self.pending) {
-            let Some(session) = self.all.get_mut(&worker) else {
+            let Some(stream) = self.all.get_mut(&worker) else {
                 continue;
             };
-            let envelopes = batches(std::mem::take(&mut session.envelopes));
-            let attempt_ids = std::mem::take(&mut session.cancels);
+            let envelopes = batches(std::mem::take(&mut stream.envelopes));
+            let attempt_ids = std::mem::take(&mut stream.cancels);
             for envelopes in envelopes {
                 self.send_message(
                     &worker,
@@ -180,13 +180,10 @@ impl Sessions {
     /// Sends one message without waiting. When the stream is closed, its reader reports the
     /// disconnect.
     fn send_message(&mut self, worker: &WorkerKey, message: ToWorker) {
-        let Some(session) = self.all.get(worker) else {
+        let Some(stream) = self.all.get(worker) else {
             return;
         };
-        let sent = session
-            .connection
-            .responses
-            .try_send(pull_response(message));
+        let sent = stream.connection.responses.try_send(pull_response(message));
         if let Err(mpsc::error::TrySendError::Full(_)) = sent {
             self.stuck.insert(worker.clone());
         }
