@@ -84,7 +84,7 @@ fn lease_ttl() -> Duration {
     Duration::from_secs(5)
 }
 
-/// Serves the API until the process is asked to stop.
+/// Serves the API until the process drains.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
@@ -180,7 +180,7 @@ impl Engine {
         let (limits_tx, limits) = watch::channel(Limits::default());
         let context = LaneContext {
             plans: plans.clone(),
-            unplanned: unplanned_tx,
+            plan_requests: unplanned_tx,
             metrics,
             bus_doorbell: Some(bus_doorbell.clone()),
             limits: limits.clone(),
@@ -229,7 +229,7 @@ impl Engine {
     }
 }
 
-/// Serves the API and runs the loops until the process is asked to stop.
+/// Serves the API and runs the loops until the process drains.
 async fn serve_loops(
     mesh: Mesh<Config>,
     settings: &Settings,

@@ -148,7 +148,7 @@ async fn check(running: &Running, collector: &Collector) {
     let ticks = collector
         .spans()
         .into_iter()
-        .filter(|received| received.span.name == "servo.scheduler_tick");
+        .filter(|received| received.span.name == "servo.scheduler_flush");
     assert!(ticks.clone().count() > 0 && ticks.into_iter().all(|tick| tick.service == SCHEDULER));
 }
 

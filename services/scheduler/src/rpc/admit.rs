@@ -35,15 +35,15 @@ const MESSAGES_QUEUED_MAX: usize = 16_384;
 pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<pb::AdmitResponse, Status>> + Send>>;
 
 pub(super) fn admit(scheduler: Scheduler, requests: Streaming<pb::AdmitRequest>) -> Answers {
-    let (outbox, messages) = mpsc::channel(MESSAGES_QUEUED_MAX);
-    servo_actor::spawn_task("admit", read_stream(scheduler, requests, outbox));
+    let (responses, messages) = mpsc::channel(MESSAGES_QUEUED_MAX);
+    servo_actor::spawn_task("admit", read_stream(scheduler, requests, responses));
     Box::pin(ReceiverStream::new(messages).map(Ok))
 }
 
 async fn read_stream(
     scheduler: Scheduler,
     mut requests: Streaming<pb::AdmitRequest>,
-    outbox: mpsc::Sender<pb::AdmitResponse>,
+    responses: mpsc::Sender<pb::AdmitResponse>,
 ) {
     static NEXT_STREAM_ID: AtomicU64 = AtomicU64::new(1);
     let batches = Arc::new(Semaphore::new(BATCHES_IN_FLIGHT_MAX));
@@ -61,7 +61,7 @@ async fn read_stream(
                 let stream = DispatcherStream {
                     id: stream,
                     leases: leases.collect::<BTreeMap<_, _>>(),
-                    outbox: outbox.clone(),
+                    responses: responses.clone(),
                     stop: stop.clone(),
                 };
                 if scheduler.shards.open_stream(&stream).await.is_err() {
@@ -74,9 +74,9 @@ async fn read_stream(
                 let Ok(permit) = batches.clone().acquire_owned().await else {
                     break;
                 };
-                let (scheduler, outbox) = (scheduler.clone(), outbox.clone());
+                let (scheduler, responses) = (scheduler.clone(), responses.clone());
                 servo_actor::spawn_task("dispatcher batch", async move {
-                    handle_batch(&scheduler, stream, message, &outbox).await;
+                    handle_batch(&scheduler, stream, message, &responses).await;
                     drop(permit);
                 });
             }
@@ -90,13 +90,13 @@ async fn handle_batch(
     scheduler: &Scheduler,
     stream: DispatcherStreamId,
     message: DispatcherMessage,
-    outbox: &mpsc::Sender<pb::AdmitResponse>,
+    responses: &mpsc::Sender<pb::AdmitResponse>,
 ) {
     match message {
         DispatcherMessage::Claims(batch) => {
             let results = claim(scheduler, stream, batch).await;
             let message = Some(SchedulerMessage::Results(results));
-            let _ = outbox.send(pb::AdmitResponse { message }).await;
+            let _ = responses.send(pb::AdmitResponse { message }).await;
         }
         DispatcherMessage::Enqueued(batch) => enqueued(scheduler, stream, batch).await,
         DispatcherMessage::Returned(batch) => returned(scheduler, batch).await,

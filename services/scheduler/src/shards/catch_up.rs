@@ -14,7 +14,7 @@ use super::resolutions::resolution;
 use super::shard::run_number;
 use crate::core::{Changes, Run, Verdict, fold};
 use crate::plans::LoadedPlans;
-use crate::store::fold::Conflict;
+use crate::store::flush::Conflict;
 use crate::store::plans::PlanLocation;
 use crate::wire;
 
@@ -118,7 +118,7 @@ impl Lane {
         let at = self.time_for(std::iter::once(shard)).await?;
         let mut pending = PendingFlush::default();
         for (index, event) in events.iter().enumerate() {
-            pending.marks.insert(shard, event.position);
+            pending.watermarks.insert(shard, event.position);
             // A panic may leave a run half changed; the failed batch evicts its runs.
             let folded = catch_unwind(AssertUnwindSafe(|| {
                 self.fold_appended_event(shard, event, &plans, &mut pending)
@@ -210,7 +210,9 @@ impl Lane {
                     pending.changes.entry(run_id).or_default(),
                 );
                 if let (Body::PlanCreated(created), Verdict::Folded) = (body, verdict) {
-                    pending.planned.insert(run_id, created.plan_fingerprint);
+                    pending
+                        .plan_fingerprints
+                        .insert(run_id, created.plan_fingerprint);
                 }
                 Ok(())
             }

@@ -26,7 +26,7 @@ impl Lane {
             event_id: claim.event_id,
             run: None,
         };
-        if !self.streams.admits(
+        if !self.streams.accepts_claims_of(
             claim.stream,
             claim.admission_shard,
             Epoch::new(claim.claim.admission_epoch),

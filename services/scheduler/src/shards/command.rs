@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use ulid::Ulid;
 use uuid::Uuid;
 
-use super::admission::DispatcherStreamId;
+use super::dispatcher_streams::DispatcherStreamId;
 use crate::core::{Excess, Plan, Refusal, RunView, Verdict};
 
 /// The commands of one caller for one shard. Each has its own outcome; all are stored together.
@@ -186,7 +186,7 @@ impl Command {
     }
 }
 
-/// A command that was judged and stored.
+/// The answer to a command whose flush is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
     pub outcome: CommandOutcome,

@@ -25,7 +25,7 @@ use super::command::{
 use super::lane::{Lane, reject};
 use super::outbox;
 use crate::core::{self, Changes, InUse, Resolvable, Run, RunView, Verdict};
-use crate::store::fold::{
+use crate::store::flush::{
     self, ChangedRun, Conflict, FlushRows, NewRunRow, OutboxMessage, Resolution,
 };
 use crate::store::{Statement, shards};
@@ -45,14 +45,14 @@ pub(super) struct PendingFlush {
     pub(super) changes: BTreeMap<RunId, Changes>,
     pub(super) new_runs: HashMap<RunId, NewRunRow>,
     /// The fingerprints of the plans that runs received.
-    pub(super) planned: HashMap<RunId, String>,
+    pub(super) plan_fingerprints: HashMap<RunId, String>,
     pub(super) conflicts: Vec<Conflict>,
     /// Runs without a plan.
     pub(super) unplanned: Vec<UnplannedRun>,
     /// The events to append, in order.
     pub(super) events: Vec<NewEvent>,
     /// The watermark of each shard after the flush.
-    pub(super) marks: HashMap<ShardId, Position>,
+    pub(super) watermarks: HashMap<ShardId, Position>,
     /// The flush contains only claims, so it may be lost with Postgres.
     pub(super) claims_only: bool,
     /// Events with quarantined outputs whose partitions all have a promoted version.
@@ -91,7 +91,7 @@ impl Lane {
             if submissions.is_empty() {
                 return;
             }
-            let tick = debug_span!("servo.scheduler_tick", submissions = submissions.len());
+            let tick = debug_span!("servo.scheduler_flush", submissions = submissions.len());
             let error = match self.try_flush(&submissions).instrument(tick).await {
                 Ok(answers) => {
                     submissions
@@ -205,7 +205,7 @@ impl Lane {
     }
 
     fn announce_plans(&mut self, pending: &PendingFlush) {
-        for run in pending.planned.keys() {
+        for run in pending.plan_fingerprints.keys() {
             if let Some(run) = self
                 .shards
                 .get(&run.shard())
@@ -285,7 +285,7 @@ impl Lane {
             .shards
             .get_mut(&shard)
             .expect("commands are folded only for held shards");
-        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.watermarks.entry(shard).or_insert(held.watermark);
         // A run of another tenant is treated as unknown.
         let run = held
             .runs
@@ -312,12 +312,12 @@ impl Lane {
         // not outlive it.
         pending.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != pb::DispatchMode::Push);
         pending.events.push(stored);
-        pending.marks.insert(shard, mark.next());
+        pending.watermarks.insert(shard, mark.next());
         applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)))
     }
 
     /// Stores the events, watermarks and rows of a flush with one statement (see
-    /// [`store::fold`](crate::store::fold)). `lock` is the transaction that locked the limits of
+    /// [`store::flush`](crate::store::flush)). `lock` is the transaction that locked the limits of
     /// tenants whose runs start; the statement then runs inside it.
     ///
     /// The statement begins with the fence: it fails as a whole when a lease was lost, or when a
@@ -334,7 +334,7 @@ impl Lane {
         }
         let rows = self.rows(pending, at);
         let begun = Instant::now();
-        let statement = fold::statement(&batch, &rows);
+        let statement = flush::statement(&batch, &rows);
         let now = match lock {
             None => self.loops.store_held(&batch, statement).await?,
             Some(lock) => self.store_locked(lock, pending, statement).await?,
@@ -353,7 +353,7 @@ impl Lane {
             .flush_events
             .observe(pending.events.len() as f64);
         self.clock = Some(DatabaseClock::at(now));
-        for (shard, mark) in &pending.marks {
+        for (shard, mark) in &pending.watermarks {
             if let Some(held) = self.shards.get_mut(shard) {
                 held.watermark = *mark;
                 held.recorded_at = held.recorded_at.max(at);
@@ -365,7 +365,7 @@ impl Lane {
     /// The events to append, and the watermarks of shards whose events others appended.
     fn batch<'a>(&'a self, pending: &'a PendingFlush, at: Timestamp) -> HeldBatch<'a> {
         let mut batch = HeldBatch::new(at);
-        for (shard, mark) in &pending.marks {
+        for (shard, mark) in &pending.watermarks {
             let held = &self.shards[shard];
             if *mark > held.watermark && !pending.events.iter().any(|event| event.shard == *shard) {
                 batch.advance(&held.lease, held.watermark, *mark);
@@ -388,12 +388,12 @@ impl Lane {
                     run: self.shards[&run_id.shard()].runs.get(run_id)?,
                     changes,
                     new_row: pending.new_runs.get(run_id),
-                    plan_fingerprint: pending.planned.get(run_id).map(String::as_str),
+                    plan_fingerprint: pending.plan_fingerprints.get(run_id).map(String::as_str),
                 })
             })
             .collect();
         FlushRows {
-            outbox: self.outbox_messages(&changed, &pending.marks, at),
+            outbox: self.outbox_messages(&changed, &pending.watermarks, at),
             changed,
             conflicts: &pending.conflicts,
             resolutions: &pending.resolutions,
@@ -408,7 +408,7 @@ impl Lane {
         statement: Statement<'_>,
     ) -> Result<Timestamp, StoreError> {
         let held = pending
-            .marks
+            .watermarks
             .keys()
             .filter_map(|shard| self.shards.get(shard));
         if let Some(stale) = held
@@ -426,7 +426,7 @@ impl Lane {
         Ok(now)
     }
 
-    /// The messages for the bus; none while the bus has no consumers.
+    /// The messages for the bus; none during a rebuild.
     fn outbox_messages(
         &self,
         changed: &[ChangedRun<'_>],
@@ -493,7 +493,7 @@ impl Lane {
                 }
             }
             if run.plan.is_some() || run.ended_at.is_some() {
-                self.waiting
+                self.unplanned_runs
                     .remove(&run.header.tenant, run.header.created_at, *run_id);
             }
             if run.ended_at.is_some()

@@ -13,13 +13,13 @@ use servo_store::{LedgerReader, LoopStore, Store};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use super::admission::{DispatcherStream, DispatcherStreamId, DispatcherStreams};
 use super::clock::DatabaseClock;
 use super::command::{Command, Submission, SubmitError, UnplannedRun};
+use super::dispatcher_streams::{DispatcherStream, DispatcherStreamId, DispatcherStreams};
 use super::in_flight::{InFlight, InstanceAttempts};
 use super::renewals::Renewals;
 use super::run_capacity::RunCapacity;
-use super::run_limits::WaitingRuns;
+use super::run_limits::UnplannedRuns;
 use super::run_watchers::RunWatchers;
 use super::shard::Shard;
 use super::timers::Timers;
@@ -80,11 +80,11 @@ pub(super) struct Lane {
     pub(super) unreadable: Unreadable,
     pub(super) run_watchers: RunWatchers,
     /// Sends runs without a plan to the plan requester.
-    pub(super) unplanned: mpsc::Sender<UnplannedRun>,
+    pub(super) plan_requests: mpsc::Sender<UnplannedRun>,
     pub(super) metrics: Metrics,
     pub(super) bus_doorbell: Option<BusDoorbell>,
     pub(super) limits: watch::Receiver<Limits>,
-    pub(super) waiting: WaitingRuns,
+    pub(super) unplanned_runs: UnplannedRuns,
     pub(super) run_capacity: RunCapacity,
     pub(super) renewals: Renewals,
     pub(super) in_flight: InFlight,
@@ -97,7 +97,7 @@ impl Lane {
         store: Store,
         LaneContext {
             plans,
-            unplanned,
+            plan_requests,
             metrics,
             bus_doorbell,
             limits,
@@ -120,11 +120,11 @@ impl Lane {
             clock: None,
             unreadable,
             run_watchers,
-            unplanned,
+            plan_requests,
             metrics,
             bus_doorbell,
             limits,
-            waiting: WaitingRuns::default(),
+            unplanned_runs: UnplannedRuns::default(),
             run_capacity,
             renewals,
             in_flight: InFlight::new(instance_attempts),
@@ -233,7 +233,7 @@ impl Lane {
 
     pub(super) fn drop_shard(&mut self, shard: ShardId) {
         // Also for a shard that is not in memory, because a failed load may have added entries.
-        self.waiting.remove_shard(shard);
+        self.unplanned_runs.remove_shard(shard);
         self.in_flight.remove_shard(shard);
         if self.shards.remove(&shard).is_some() {
             self.streams.send_gone(shard);
@@ -245,12 +245,13 @@ impl Lane {
         shards.into_iter().for_each(|shard| self.drop_shard(shard));
         self.streams.discard_updates();
         self.timers = Timers::default();
-        self.waiting = WaitingRuns::default();
+        self.unplanned_runs = UnplannedRuns::default();
         self.in_flight.clear();
         self.clock = None;
     }
 
-    /// Evicts these runs from memory; the next access restores them from their rows.
+    /// Evicts these runs from memory. The caller loads them again before the lane does anything else,
+    /// because timers and snapshots look only at runs in memory.
     pub(super) fn evict_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
         for run in runs {
             self.in_flight.remove(run);

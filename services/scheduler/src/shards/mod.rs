@@ -12,7 +12,7 @@
 //!    verdict and the changes. An event that changes nothing is not appended.
 //! 3. **store**: one statement appends the events, moves the watermarks and writes the changed
 //!    rows, guarded by the fence on the shards' leases ([`flush`], ADR 12).
-//! 4. **publish**: dispatchers receive updates ([`admission`]), watchers are notified, timers are
+//! 4. **publish**: dispatchers receive updates ([`dispatcher_streams`]), watchers are notified, timers are
 //!    armed, and ended runs are evicted. Then the callers get their answers.
 //!
 //! Memory is a cache of the rows: when a flush fails, the runs it touched are evicted or their
@@ -20,19 +20,18 @@
 //! lane's own ([`catch_up`]), because the fence refuses a flush of a shard with unfolded events.
 //!
 //! There are two lanes, so that one flush computes while the other waits for the disk. Neighbouring
-//! shards share a lane and an instance holds neighbouring shards, so two instances use two lanes in
-//! total and flush as much at once as a single instance would.
+//! shards share a lane and an instance acquires neighbours. With two instances each therefore uses
+//! one lane: its other lane is idle, and its flushes are as large as a single instance's.
 
-mod admission;
 mod catch_up;
 mod claim;
 mod clock;
 mod command;
+mod dispatcher_streams;
 mod flush;
 mod good_versions;
 mod in_flight;
 mod lane;
-mod lease_keeper;
 mod load_shard;
 mod message_parts;
 mod new_run;
@@ -47,6 +46,7 @@ mod run_limits;
 mod run_watchers;
 mod set_aside;
 mod shard;
+mod shard_owner;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;
@@ -59,14 +59,14 @@ use servo_model::{RunId, ShardId, Stream};
 use servo_store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use admission::{DispatcherStream, DispatcherStreamId};
 pub(crate) use command::{
     Applied, Claim, Command, CommandOutcome, Enqueued, NewPlan, NewRun, PlanFailure, PlanOutcome,
     RequestedPlan, RunEvent, Submission, SubmitError, UnplannedRun, event_id,
 };
-pub(crate) use lease_keeper::LeaseLoop;
+pub(crate) use dispatcher_streams::{DispatcherStream, DispatcherStreamId};
 pub use rebuild::{RebuildError, Rebuilt, rebuild};
 pub(crate) use restore_runs::restore;
+pub(crate) use shard_owner::LeaseLoop;
 
 use lane::{Lane, Message, Shared};
 use renewals::Renewals;
@@ -126,9 +126,9 @@ impl Unreadable {
 pub(crate) struct LaneContext {
     pub(crate) plans: Plans,
     /// Sends runs without a plan to the plan requester.
-    pub(crate) unplanned: mpsc::Sender<UnplannedRun>,
+    pub(crate) plan_requests: mpsc::Sender<UnplannedRun>,
     pub(crate) metrics: Metrics,
-    /// The consumers of the bus; `None` during a rebuild, which publishes nothing again.
+    /// Wakes the consumers of the bus; `None` during a rebuild, which publishes nothing again.
     pub(crate) bus_doorbell: Option<BusDoorbell>,
     /// The limits on runs, as the quota service sends them.
     pub(crate) limits: watch::Receiver<Limits>,

@@ -19,7 +19,7 @@ use super::flush::{PendingFlush, too_large};
 use super::lane::Lane;
 use super::shard::run_number;
 use crate::core::{Changes, Event, Run, RunHeader, RunView, StartDecision, Verdict, fold};
-use crate::store::fold::{Conflict, NewRunRow};
+use crate::store::flush::{Conflict, NewRunRow};
 use crate::wire;
 
 const PLAN_FAULT_BYTES_MAX: usize = 16 * 1024;
@@ -36,7 +36,7 @@ impl Lane {
             .shards
             .get(&shard)
             .expect("commands are folded only for held shards");
-        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.watermarks.entry(shard).or_insert(held.watermark);
         if let Some(run) = held.runs.get(&new.run_id) {
             let (same, run) = (
                 *new.fingerprint.digest().as_bytes() == run.header.fingerprint,
@@ -112,7 +112,7 @@ impl Lane {
                     &mut changes,
                 );
                 pending
-                    .planned
+                    .plan_fingerprints
                     .insert(new.run_id, plan.plan_fingerprint.clone());
                 pending.events.push(plan_event(
                     &run.header,
@@ -120,11 +120,11 @@ impl Lane {
                     Some(new.event_id),
                     new.trace.clone(),
                 ));
-                pending.marks.insert(shard, mark.plus(2));
+                pending.watermarks.insert(shard, mark.plus(2));
             }
             None => {
                 pending.unplanned.extend(unplanned_run(&run, &requested));
-                pending.marks.insert(shard, mark.next());
+                pending.watermarks.insert(shard, mark.next());
             }
         }
         pending.claims_only = false;
@@ -161,14 +161,14 @@ impl Lane {
             at,
         });
         pending.events.push(event);
-        let mark = pending.marks.entry(shard).or_default();
+        let mark = pending.watermarks.entry(shard).or_default();
         *mark = mark.next();
         pending.claims_only = false;
         CommandOutcome::Conflict
     }
 
-    /// Takes capacity for a run that waits for it.
-    fn has_capacity(
+    /// Takes capacity for a run that waits for it; returns false when there is none.
+    fn take_capacity_for(
         &self,
         shard: ShardId,
         planned: &PlanOutcome,
@@ -179,7 +179,7 @@ impl Lane {
             .get(&shard)
             .and_then(|held| held.runs.get(&planned.run_id));
         let waits = run.filter(|run| run.state == RunState::Pending && planned.result.is_ok());
-        waits.is_none_or(|run| self.may_start(&run.header.tenant, pending))
+        waits.is_none_or(|run| self.take_run_capacity(&run.header.tenant, pending))
     }
 
     pub(super) fn fold_plan(
@@ -195,12 +195,12 @@ impl Lane {
             event_id,
             run,
         };
-        let has_capacity = self.has_capacity(shard, planned, pending);
+        let has_capacity = self.take_capacity_for(shard, planned, pending);
         let held = self
             .shards
             .get_mut(&shard)
             .expect("commands are folded only for held shards");
-        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.watermarks.entry(shard).or_insert(held.watermark);
         let run = held
             .runs
             .get_mut(&planned.run_id)
@@ -209,7 +209,7 @@ impl Lane {
             return applied(CommandOutcome::RunUnknown, None);
         };
         if !has_capacity {
-            self.waiting.return_to_waiting(planned.run_id);
+            self.unplanned_runs.return_to_waiting(planned.run_id);
             self.run_capacity.awaited();
             return applied(CommandOutcome::NoCapacity, Some(RunView::of(run)));
         }
@@ -235,11 +235,11 @@ impl Lane {
         );
         if verdict == Verdict::Folded {
             pending.events.push(event);
-            pending.marks.insert(shard, mark.next());
+            pending.watermarks.insert(shard, mark.next());
             pending.claims_only = false;
             if let Ok(new) = &planned.result {
                 pending
-                    .planned
+                    .plan_fingerprints
                     .insert(planned.run_id, new.plan_fingerprint.clone());
             }
         }

@@ -8,7 +8,7 @@ use servo_proto::{proto_time, v1 as pb};
 use uuid::Uuid;
 
 use crate::core::{Materialized, Promotion, Run, TaskChange};
-use crate::store::fold::{ChangedRun, OutboxMessage};
+use crate::store::flush::{ChangedRun, OutboxMessage};
 use crate::wire;
 
 /// `position` is the watermark of the run's shard after the flush.

@@ -98,12 +98,12 @@ async fn rebuild_held(
     let loops = database.loops();
     let before = digests(loops).await?;
     // Not read: runs without a plan are planned by the next holder of their shard.
-    let (unplanned, _) = tokio::sync::mpsc::channel(1);
+    let (plan_requests, _) = tokio::sync::mpsc::channel(1);
     let (_, limits) = tokio::sync::watch::channel(Limits::none());
     let (plans, metrics) = (Plans::default(), Metrics::default());
     let context = LaneContext {
         plans,
-        unplanned,
+        plan_requests,
         metrics,
         bus_doorbell: None,
         limits,

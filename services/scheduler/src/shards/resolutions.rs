@@ -16,7 +16,7 @@ use super::command::{Applied, Command, CommandOutcome, RunEvent, Submission};
 use super::flush::PendingFlush;
 use super::lane::Lane;
 use crate::core::{Refusal, Resolvable, Run, Verdict, resolve};
-use crate::store::fold::Resolution;
+use crate::store::flush::Resolution;
 use crate::store::materializations;
 
 /// `None` for an event without a materialization id or a decision.
@@ -90,7 +90,7 @@ impl Lane {
             .shards
             .get_mut(&shard)
             .expect("commands are folded only for held shards");
-        let mark = *pending.marks.entry(shard).or_insert(held.watermark);
+        let mark = *pending.watermarks.entry(shard).or_insert(held.watermark);
         let run = held
             .runs
             .get(&event.run_id)
@@ -116,7 +116,7 @@ impl Lane {
                 run.header.workspace.as_str(),
                 shard,
             ));
-            pending.marks.insert(shard, mark.next());
+            pending.watermarks.insert(shard, mark.next());
             pending.resolutions.push(resolution);
         }
         applied(CommandOutcome::Fold(verdict))

@@ -19,13 +19,13 @@ use crate::store::limits;
 
 /// Runs of one lane without a plan, by tenant and age. Most of them wait for capacity.
 #[derive(Debug, Default)]
-pub(super) struct WaitingRuns {
+pub(super) struct UnplannedRuns {
     runs: BTreeMap<TenantId, BTreeMap<(Timestamp, RunId), UnplannedRun>>,
     /// Runs that may start: their plan is requested.
     starting: HashSet<RunId>,
 }
 
-impl WaitingRuns {
+impl UnplannedRuns {
     fn add(&mut self, tenant: TenantId, created_at: Timestamp, run: UnplannedRun) {
         self.runs
             .entry(tenant)
@@ -128,8 +128,8 @@ impl Lane {
         }
     }
 
-    /// Whether a waiting run may start now.
-    pub(super) fn may_start(&self, tenant: &TenantId, pending: &mut PendingFlush) -> bool {
+    /// Takes capacity for a waiting run; returns false when there is none.
+    pub(super) fn take_run_capacity(&self, tenant: &TenantId, pending: &mut PendingFlush) -> bool {
         match (self.limits_of(tenant), pending.in_use.get_mut(tenant)) {
             (None, _) => false,
             (Some(limits), Some(in_use)) => take_capacity(&limits, in_use),
@@ -148,11 +148,11 @@ impl Lane {
             .limits_of(&tenant)
             .is_some_and(|limits| limits.max_concurrent_runs.is_none());
         // Also a run that need not wait, because a limit may arrive before its plan.
-        self.waiting.add(tenant, created_at, run.clone());
+        self.unplanned_runs.add(tenant, created_at, run.clone());
         if !free {
             return self.run_capacity.awaited();
         }
-        self.waiting.starting.insert(run.run_id);
+        self.unplanned_runs.starting.insert(run.run_id);
         self.request_plan(run);
     }
 
@@ -168,11 +168,11 @@ impl Lane {
 
     /// Requests the plans of the waiting runs that may start now.
     pub(super) async fn start_waiting_runs(&mut self) {
-        if self.waiting.runs.is_empty() {
+        if self.unplanned_runs.runs.is_empty() {
             return;
         }
         self.run_capacity.awaited();
-        let tenants: Vec<TenantId> = self.waiting.runs.keys().cloned().collect();
+        let tenants: Vec<TenantId> = self.unplanned_runs.runs.keys().cloned().collect();
         let with_limits = tenants
             .iter()
             .filter_map(|tenant| Some((tenant, self.limits_of(tenant)?)));
@@ -184,10 +184,10 @@ impl Lane {
         };
         let mut runs = Vec::new();
         for (tenant, _) in limited {
-            runs.extend(self.waiting.take_startable(tenant, Some(&startable)));
+            runs.extend(self.unplanned_runs.take_startable(tenant, Some(&startable)));
         }
         for (tenant, _) in free {
-            runs.extend(self.waiting.take_startable(tenant, None));
+            runs.extend(self.unplanned_runs.take_startable(tenant, None));
         }
         for run in runs {
             self.request_plan(run);
@@ -197,8 +197,8 @@ impl Lane {
     /// Hands the run to the plan requester. While its queue is full the run stays in the waiting
     /// set, from which it is taken again.
     fn request_plan(&mut self, run: UnplannedRun) {
-        if let Err(mpsc::error::TrySendError::Full(run)) = self.unplanned.try_send(run) {
-            self.waiting.starting.remove(&run.run_id);
+        if let Err(mpsc::error::TrySendError::Full(run)) = self.plan_requests.try_send(run) {
+            self.unplanned_runs.starting.remove(&run.run_id);
             self.run_capacity.awaited();
         }
     }

@@ -100,7 +100,7 @@ impl Lane {
         };
         held.set_aside.insert(run_id);
         self.in_flight.remove(run_id);
-        self.waiting
+        self.unplanned_runs
             .remove(&run.header.tenant, run.header.created_at, run_id);
         self.streams.record(&run, &withdrawal(&run));
         self.streams.send_updates();

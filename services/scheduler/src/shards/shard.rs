@@ -14,7 +14,9 @@ pub(super) struct Shard {
     pub(super) watermark: Position,
     /// When the last event was recorded; later events are not recorded before it.
     pub(super) recorded_at: Timestamp,
-    /// The open runs in memory; a run is evicted when it ends.
+    /// All open runs that are not set aside. Timers and snapshots look only here, so an evicted run
+    /// must be loaded again before the lane does anything else. An ended run is loaded for one
+    /// flush.
     pub(super) runs: HashMap<RunId, Run>,
     /// Runs that are set aside, as far as they were accessed; never in `runs`.
     pub(super) set_aside: HashSet<RunId>,

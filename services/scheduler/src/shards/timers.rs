@@ -12,9 +12,8 @@ use servo_proto::v1::event::Body;
 use servo_proto::{proto_time, v1 as pb};
 use servo_store::StoreError;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
-use super::command::{Command, RunEvent, Submission};
+use super::command::{Command, RunEvent, Submission, event_id};
 use super::lane::Lane;
 use crate::core::{Run, TimerKind, due_of};
 use crate::store::heartbeats;
@@ -257,7 +256,7 @@ impl Lane {
         let event = RunEvent {
             tenant: run.header.tenant.clone(),
             run_id: timer.run,
-            event_id: Uuid::from_u128(ulid::Ulid::generate().into()),
+            event_id: event_id(),
             idempotency_key: IdempotencyKey::timer_fired(&timer_id).to_string(),
             body,
             trace: None,
@@ -272,9 +271,9 @@ impl Lane {
 }
 
 fn timer_id(run: &Run, timer: &DueTimer) -> Option<TimerId> {
-    let epoch = timer.at.unix_seconds();
+    let due_second = timer.at.unix_seconds();
     let Some(task_ref) = timer.task_ref else {
-        return Some(TimerId::run(&timer.run, epoch));
+        return Some(TimerId::run(&timer.run, due_second));
     };
     let kind = match timer.kind {
         TimerKind::Retry => TaskTimer::Retry,
@@ -292,7 +291,7 @@ fn timer_id(run: &Run, timer: &DueTimer) -> Option<TimerId> {
         &timer.run,
         &key,
         run.task_row(task_ref)?.attempt,
-        epoch,
+        due_second,
     ))
 }
 

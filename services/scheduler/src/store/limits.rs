@@ -10,7 +10,7 @@ use super::shards::all_shards;
 use crate::core::InUse;
 
 /// The channel that wakes instances with queued runs when a run with a limit ends.
-pub(crate) const CAPACITY_CHANNEL: &str = "servo_scheduler_room";
+pub(crate) const CAPACITY_CHANNEL: &str = "servo_scheduler_capacity";
 
 /// Locks the run limits of these tenants until the transaction ends.
 pub(crate) async fn lock<'a>(

@@ -3,7 +3,7 @@
 pub(crate) mod checks;
 pub(crate) mod conflicts;
 pub(crate) mod events;
-pub(crate) mod fold;
+pub(crate) mod flush;
 pub(crate) mod heartbeats;
 pub(crate) mod limits;
 pub(crate) mod materializations;

@@ -121,7 +121,7 @@ async fn failures_and_materializations_are_published_once_even_after_a_rebuild()
         ),
         ("t/a1", 1, 1)
     );
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     rebuild(&one.store, |_| ()).await.unwrap();
     assert_eq!(receive(&bus).await, [], "a rebuild publishes nothing again");
 }

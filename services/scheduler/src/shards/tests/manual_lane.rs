@@ -25,23 +25,23 @@ pub(super) struct ManualLane {
 impl ManualLane {
     pub(super) async fn holding(store: &Store, lease: Lease) -> ManualLane {
         let (limits_tx, limits) = watch::channel(Limits::none());
-        let (unplanned, _) = mpsc::channel(10_000);
+        let (plan_requests, _) = mpsc::channel(10_000);
         let (plans, metrics) = (Plans::default(), Metrics::default());
         let context = LaneContext {
             plans: plans.clone(),
-            unplanned,
+            plan_requests,
             metrics,
             bus_doorbell: None,
             limits,
         };
         let mut lane = Lane::new(store.clone(), context, Shared::default());
-        let (stream, message) = dispatcher_stream(1);
+        let (stream, messages) = dispatcher_stream(1);
         lane.open_stream(stream);
         lane.try_load_shard(lease).await.unwrap();
         ManualLane {
             lane,
             plans,
-            _messages: message,
+            _messages: messages,
             _limits_tx: limits_tx,
         }
     }

@@ -55,7 +55,7 @@ pub(crate) struct Instance {
     store: Store,
     shards: Shards,
     plans: Plans,
-    lease_keeper: LeaseLoop,
+    lease_loop: LeaseLoop,
     waiting: mpsc::Receiver<UnplannedRun>,
     limits_tx: watch::Sender<Limits>,
     messages: mpsc::Receiver<pb::AdmitResponse>,
@@ -78,33 +78,33 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
     let (limits_tx, limits) = watch::channel(limits);
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
-    let (unplanned, waiting) = mpsc::channel(10_000);
+    let (plan_requests, waiting) = mpsc::channel(10_000);
     let bus_doorbell = Some(BusDoorbell::start(store.loops().clone(), Topic::Runs));
     let metrics = Metrics::default();
     let context = LaneContext {
         plans: plans.clone(),
-        unplanned,
+        plan_requests,
         metrics,
         bus_doorbell,
         limits,
     };
     let shards = Shards::start(&store, context);
     let ttl = LeaseTtl::new(LEASE).unwrap();
-    let lease_keeper = LeaseLoop::new(
+    let lease_loop = LeaseLoop::new(
         &store,
         shards.clone(),
         name,
         &format!("https://{name}:1"),
         ttl,
     );
-    lease_keeper.clone().run_once().await.unwrap();
+    lease_loop.clone().run_once().await.unwrap();
     let (stream, messages) = dispatcher_stream(1);
     shards.open_stream(&stream).await.unwrap();
     Instance {
         store,
         shards,
         plans,
-        lease_keeper,
+        lease_loop,
         waiting,
         limits_tx,
         messages,
@@ -113,12 +113,12 @@ async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instanc
 
 /// A dispatcher stream for the admission shard of the test tenant.
 fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::Receiver<pb::AdmitResponse>) {
-    let (outbox, messages) = mpsc::channel(10_000);
+    let (responses, messages) = mpsc::channel(10_000);
     (
         DispatcherStream {
             id: 1,
             leases: BTreeMap::from([(acme().admission_shard(), Epoch::new(epoch))]),
-            outbox,
+            responses,
             stop: CancellationToken::new(),
         },
         messages,
@@ -351,7 +351,7 @@ async fn another_instance_continues_where_the_first_stopped() {
     let one = instance(&database, "one").await;
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     folded(&apply(&one, claim(id, 0, 1, 1)).await);
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     let refused = one
         .shards
         .submit(id.shard(), vec![finish(id, 0)])
@@ -541,8 +541,8 @@ async fn instances_share_all_shards() {
     let one = instance(&database, "one").await;
     let two = instance(&database, "two").await;
     for _ in 0..3 {
-        one.lease_keeper.clone().run_once().await.unwrap();
-        two.lease_keeper.clone().run_once().await.unwrap();
+        one.lease_loop.clone().run_once().await.unwrap();
+        two.lease_loop.clone().run_once().await.unwrap();
     }
     let holders = one.store.loops().holders(Stream::Execution).await.unwrap();
     let of = |name: &str| -> Vec<ShardId> {

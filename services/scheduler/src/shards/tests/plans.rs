@@ -52,7 +52,7 @@ async fn runs_of_many_plans(database: &TestDatabase) -> Instance {
     for n in 0..PLANS {
         folded(&apply(&one, new_run(&one, &nth_plan(n), nth_run(n), "f")).await);
     }
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     one
 }
 

@@ -59,7 +59,7 @@ async fn the_event_of_a_quarantined_output_records_whether_a_promoted_version_ex
     assert_eq!(second_state(&one, run_id(4)).await, TaskState::Ready.code());
 
     // A rebuild from the events gives the same rows.
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     for table in super::super::rebuild(&one.store, |_| ()).await.unwrap() {
         assert!(table.equal, "{table:?}");
     }
@@ -124,7 +124,7 @@ async fn read(one: &Instance) -> Option<AttemptId> {
 }
 
 async fn rebuilt_alike(one: &Instance) {
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     for table in super::super::rebuild(&one.store, |_| ()).await.unwrap() {
         assert!(table.equal, "{table:?}");
     }

@@ -89,7 +89,7 @@ async fn submit_until_folded(one: &Instance, command: impl Fn() -> Command) {
             Err(SubmitError::KeyTaken | SubmitError::Stopped) => {
                 panic!("the command cannot succeed")
             }
-            Err(_) => drop(one.lease_keeper.clone().run_once().await),
+            Err(_) => drop(one.lease_loop.clone().run_once().await),
         }
     }
 }
@@ -295,7 +295,7 @@ async fn f18_a_lost_race_is_retried_and_ends_no_loop() {
         submit_until_folded(&one, || claim(id, 0, 1, 1)).await;
         while states(&one.store, id).await.1[0] != TaskState::Ready.code() {
             // A shard that could not be reloaded is loaded again by the lease keeper.
-            let _ = one.lease_keeper.clone().run_once().await;
+            let _ = one.lease_loop.clone().run_once().await;
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         super::record_finish(&database, id).await;

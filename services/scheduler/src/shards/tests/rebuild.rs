@@ -62,7 +62,7 @@ async fn lived_in() -> (TestDatabase, Store) {
         .await
         .iter()
         .for_each(folded);
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     (database, one.store)
 }
 
@@ -146,7 +146,7 @@ async fn a_rebuild_is_refused_while_a_scheduler_holds_shards() {
         "{refused}"
     );
     assert_eq!(states(&store, run_id(4)).await, before);
-    two.lease_keeper.leave().await;
+    two.lease_loop.leave().await;
 }
 
 #[tokio::test]

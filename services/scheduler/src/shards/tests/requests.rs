@@ -106,7 +106,7 @@ async fn an_appended_request_is_planned_by_every_holder_of_its_shard() {
         (waiting.run_id, waiting.spec.selection),
         (id, vec!["t/a0".to_owned()])
     );
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
 
     let mut two = instance(&database, "two").await;
     let waiting = two.waiting.recv().await.unwrap();

@@ -106,8 +106,8 @@ async fn f19_two_instances_never_exceed_the_limit() {
     let one = limited(&database, "one", limits.clone()).await;
     let two = limited(&database, "two", limits).await;
     for _ in 0..3 {
-        one.lease_keeper.clone().run_once().await.unwrap();
-        two.lease_keeper.clone().run_once().await.unwrap();
+        one.lease_loop.clone().run_once().await.unwrap();
+        two.lease_loop.clone().run_once().await.unwrap();
     }
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
@@ -242,7 +242,7 @@ async fn a_starting_run_is_started_again_after_its_shard_was_reloaded() {
         .await;
     assert!(matches!(lost, Err(SubmitError::Unavailable(_))), "{lost:?}");
     rename_runs(&database, "hidden", "runs").await;
-    one.lease_keeper.clone().run_once().await.unwrap();
+    one.lease_loop.clone().run_once().await.unwrap();
     one.shards.recheck_capacity();
     let again = tokio::time::timeout(Duration::from_secs(20), start_next(&mut one, &plan)).await;
     assert_eq!(again.unwrap().0, run_id(2));
@@ -255,7 +255,7 @@ async fn the_next_holder_finds_waiting_runs() {
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     folded(&apply(&one, new_run(&one, &plan, run_id(7), "f")).await);
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     let mut two = instance(&database, "two").await;
     assert_eq!(start_next(&mut two, &plan).await.0, run_id(7));
 }

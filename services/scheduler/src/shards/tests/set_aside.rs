@@ -63,7 +63,7 @@ async fn a_run_with_an_unreadable_event_is_set_aside_and_its_shard_continues() {
         apply(&one, claim(bad, 1, 1, 1)).await.outcome,
         CommandOutcome::SetAside
     );
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     let two = instance(&database, "two").await;
     assert_eq!(
         apply(&two, finish(bad, 0)).await.outcome,
@@ -129,7 +129,7 @@ async fn a_lane_reloads_its_shards_after_a_panic() {
         .await
         .unwrap_err();
     assert_eq!(lost, SubmitError::NotHeld);
-    one.lease_keeper.clone().run_once().await.unwrap();
+    one.lease_loop.clone().run_once().await.unwrap();
     folded(&apply(&one, finish(good, 0)).await);
     // The dispatcher's stream is still open.
     folded(&apply(&one, claim(good, 1, 1, 1)).await);
@@ -145,7 +145,7 @@ async fn a_run_whose_plan_is_gone_is_set_aside_and_its_shard_continues() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (bad, good) = two_runs(&database, &one).await;
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     let uuid = Uuid::from_bytes(*bad.as_bytes());
     let lose_plan = query(
         "UPDATE scheduler.runs SET plan_id = decode(repeat('00', 32), 'hex') WHERE run_id = $1",
@@ -172,7 +172,7 @@ async fn a_shard_with_a_state_of_a_newer_version_is_released() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (bad, good) = two_runs(&database, &one).await;
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     tamper(
         &one,
         "UPDATE scheduler.tasks SET reason = 999 WHERE ordinal = 1",

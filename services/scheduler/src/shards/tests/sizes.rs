@@ -161,7 +161,7 @@ async fn f23_after_a_start_of_postgres_a_ready_task_gets_a_new_attempt_number() 
     let (plan, id) = (plan(&[&[]]), run_id(5));
     keep_plan(&database, &plan).await;
     folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-    one.lease_keeper.leave().await;
+    one.lease_loop.leave().await;
     let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url())
         .await
         .unwrap();

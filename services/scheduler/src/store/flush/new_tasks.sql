@@ -1,4 +1,4 @@
--- Part of a flush: inserts tasks. Run by store::fold::statement.
+-- Part of a flush: inserts tasks. Run by store::flush::statement.
 INSERT INTO scheduler.tasks (tenant, run_number, ordinal, item, attempt, failures, state, reason, cancelling, pushed,
     changed_at, ready_at, claimed_at, started_at, ended_at, due_at, attempt_id, worker_id, session, error, items)
 SELECT t.tenant, t.number, t.ordinal, t.item, t.attempt, t.failures, t.state, t.reason, t.cancelling, t.pushed,

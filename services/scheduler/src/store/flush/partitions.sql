@@ -1,6 +1,6 @@
 -- Part of a flush: merges partition rows; the later attempt wins, ties by attempt id. The rows are
 -- sorted, because two flushes may write the same partitions and must lock them in one order. Run by
--- store::fold::statement.
+-- store::flush::statement.
 INSERT INTO scheduler.partitions AS s (tenant, workspace, asset_key, partition_key, attempt_id, attempted_at,
     attempt_run, attempt_state, materialization_id, materialized_at, materialized_run, code_version)
 SELECT p.tenant, p.workspace, p.asset, p.partition, p.attempt, p.at, p.number, p.state,

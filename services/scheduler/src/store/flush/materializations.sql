@@ -1,4 +1,4 @@
--- Part of a flush: inserts materializations. Run by store::fold::statement.
+-- Part of a flush: inserts materializations. Run by store::flush::statement.
 INSERT INTO scheduler.materializations (attempt_id, asset_key, partition_key, tenant, workspace, run_number, ordinal, item,
     state, recorded_at, promoted_at, output)
 SELECT m.attempt, m.asset, m.partition, m.tenant, m.workspace, m.number, m.ordinal, m.item, m.state, m.at,

@@ -1,4 +1,4 @@
--- Part of a flush: updates tasks. Run by store::fold::statement.
+-- Part of a flush: updates tasks. Run by store::flush::statement.
 UPDATE scheduler.tasks s
 SET attempt = t.attempt, failures = t.failures, state = t.state, reason = t.reason, cancelling = t.cancelling,
     pushed = t.pushed, changed_at = t.changed_at, ready_at = t.ready_at, claimed_at = t.claimed_at,

@@ -30,13 +30,13 @@ const ANNOUNCED_PLANS_MAX: usize = 4_096;
 /// Identifies a dispatcher's stream within this process.
 pub(crate) type DispatcherStreamId = u64;
 
-/// A dispatcher's stream: its admission shards and its outbox.
+/// A dispatcher's stream: its admission shards and its responses.
 #[derive(Debug, Clone)]
 pub(crate) struct DispatcherStream {
     pub id: DispatcherStreamId,
     /// The epoch under which it holds each admission shard.
     pub leases: BTreeMap<AdmissionShard, Epoch>,
-    pub outbox: mpsc::Sender<pb::AdmitResponse>,
+    pub responses: mpsc::Sender<pb::AdmitResponse>,
     /// Ends the stream.
     pub stop: CancellationToken,
 }
@@ -58,7 +58,7 @@ pub(super) struct DispatcherStreams {
 impl DispatcherStreams {
     /// Whether a claim counts: it arrived on the newest stream for the admission shard, under the
     /// newest epoch.
-    pub(super) fn admits(
+    pub(super) fn accepts_claims_of(
         &self,
         stream: DispatcherStreamId,
         admission_shard: AdmissionShard,
@@ -218,7 +218,7 @@ impl DispatcherStreams {
         let response = pb::AdmitResponse {
             message: Some(message),
         };
-        if let Err(mpsc::error::TrySendError::Full(_)) = open.outbox.try_send(response) {
+        if let Err(mpsc::error::TrySendError::Full(_)) = open.responses.try_send(response) {
             tracing::warn!(stream, "a dispatcher does not read its stream; stopping it");
             open.stop.cancel();
         }

@@ -1,4 +1,4 @@
--- Part of a flush: updates runs. Run by store::fold::statement.
+-- Part of a flush: updates runs. Run by store::flush::statement.
 UPDATE scheduler.runs s
 SET state = u.state, reason = u.reason, stopped_by = u.stopped_by, version = u.version, plan_id = u.plan_id,
     plan_fingerprint = coalesce(u.fingerprint, s.plan_fingerprint), deployment_id = u.deployment,

@@ -1,4 +1,4 @@
--- Part of a flush: inserts runs. Run by store::fold::statement.
+-- Part of a flush: inserts runs. Run by store::flush::statement.
 INSERT INTO scheduler.runs (tenant, workspace, run_id, shard, generation, run_key, request, request_event_id,
     created_at, deadline, request_id, run_number, state, reason, stopped_by, version, plan_id, plan_fingerprint,
     deployment_id, counts, error, error_ordinal, changed_at, started_at, ended_at)

@@ -17,7 +17,7 @@ pub(crate) type ExecutionLeases = LeaseKeeper<ExecutionShards>;
 /// Passes changes of the held shards on to the lanes.
 pub(crate) struct ExecutionShards {
     shards: Shards,
-    /// The epochs that the lanes know.
+    /// The epochs last sent to the lanes.
     epochs: Mutex<HashMap<ShardId, Epoch>>,
 }
 
@@ -83,8 +83,9 @@ impl LeaseLoop {
         }
     }
 
-    /// Renews and rebalances, then wakes the lanes of shards that others appended to, in case a
-    /// doorbell was lost. Returns when to look again while shards move.
+    /// Renews and rebalances, then lets the lanes fold shards that others appended to. A shard with
+    /// traffic folds earlier, because the fence refuses its next flush. Returns when to look again
+    /// while shards move.
     pub(crate) async fn run_once(self) -> Result<Option<Duration>, StoreError> {
         let round = self.leases.run_once().await?;
         let shards = &self.leases.owner().shards;

@@ -1,3 +1,3 @@
 -- Value of a flush: applies decisions about quarantined materializations. Run by
--- store::fold::statement.
+-- store::flush::statement.
 scheduler.resolve($1, $2, $3, $4, $5, $6, $7)

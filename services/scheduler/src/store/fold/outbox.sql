@@ -1,2 +1,0 @@
--- Value of a flush: writes the outbox rows for the bus. Run by store::fold::statement.
-bus.publish(1::smallint /* runs */, $1, $2, $3, $4, $5, $6)
