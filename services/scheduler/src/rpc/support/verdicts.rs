@@ -24,7 +24,7 @@ const SET_ASIDE: &str = "the run is set aside; GetRun's set_aside_reason contain
 pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
     let accepted = |acceptance: pb::Acceptance| pb::AppliedEvent {
         acceptance: acceptance.into(),
-        event_id: wire::ulid(applied.event_id),
+        event_id: accepted_event_id(applied),
         ..Default::default()
     };
     match &applied.outcome {
@@ -34,11 +34,7 @@ pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
         CommandOutcome::Fold(Verdict::Refused(refusal)) => {
             refused_event(refusal_reason(refusal), &refusal.to_string())
         }
-        // The ledger has another event for the run; the caller reads the run to find it.
-        CommandOutcome::Exists => pb::AppliedEvent {
-            event_id: String::new(),
-            ..accepted(pb::Acceptance::Duplicate)
-        },
+        CommandOutcome::Exists => accepted(pb::Acceptance::Duplicate),
         CommandOutcome::Conflict => refused_event(
             Reason::RunKeyConflict,
             "the run key belongs to another request",
@@ -59,11 +55,21 @@ pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
     }
 }
 
+/// The event that records the command; empty for a duplicate, because the repeated event was not
+/// appended and the first one is known only to the ledger. It is folded, so nothing waits for it.
+fn accepted_event_id(applied: &Applied) -> String {
+    match applied.outcome {
+        CommandOutcome::Fold(Verdict::Duplicate) | CommandOutcome::Exists => String::new(),
+        _ => wire::ulid(applied.event_id),
+    }
+}
+
 /// The answer to a reported start or outcome of an attempt.
 pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
+    let event_id = accepted_event_id(&applied);
     let accepted = |acceptance: pb::Acceptance| pb::AttemptVerdict {
         acceptance: acceptance.into(),
-        event_id: wire::ulid(applied.event_id),
+        event_id,
         ..Default::default()
     };
     match applied.outcome {
@@ -166,5 +172,30 @@ fn refusal_reason(refusal: &Refusal) -> Reason {
         | Refusal::NotDue
         | Refusal::VersionIs(_) => Reason::InvalidState,
         Refusal::Version(_) | Refusal::DataVersion(_) => Reason::VersionConflict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shards::event_id;
+
+    #[test]
+    fn a_duplicate_names_no_event_because_its_own_was_not_appended() {
+        let applied = |outcome| Applied {
+            outcome,
+            event_id: event_id(),
+            run: None,
+        };
+        let folded = applied(CommandOutcome::Fold(Verdict::Folded));
+        assert_eq!(applied_event(&folded).event_id, wire::ulid(folded.event_id));
+        for outcome in [
+            CommandOutcome::Fold(Verdict::Duplicate),
+            CommandOutcome::Exists,
+        ] {
+            assert_eq!(applied_event(&applied(outcome)).event_id, "");
+        }
+        let repeated = applied(CommandOutcome::Fold(Verdict::Duplicate));
+        assert_eq!(attempt_verdict(repeated).event_id, "");
     }
 }
