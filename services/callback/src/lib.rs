@@ -44,7 +44,7 @@ use crate::loops::sweep;
 use crate::metrics::Metrics;
 use crate::rpc::Callback;
 
-/// Serves the API until the process is told to stop.
+/// Serves the API until the process drains.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }

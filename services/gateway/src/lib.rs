@@ -1,4 +1,4 @@
-//! The gateway: the only public entry point of the mesh.
+//! The gateway: the public entry for gRPC.
 //!
 //! It authenticates the caller by API key, checks that the request is about the caller's own tenant
 //! and workspace, adds the caller metadata that services accept from no other client, and forwards
@@ -37,7 +37,7 @@ pub struct Section {
     pub api_keys: Vec<ApiKey>,
 }
 
-/// Serves the public API until the process is told to stop.
+/// Serves the public API until the process drains.
 pub fn start(mesh: Mesh<Config>) -> ServiceFuture {
     Box::pin(serve(mesh))
 }
