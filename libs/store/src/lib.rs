@@ -33,9 +33,9 @@ pub use generation::Generation;
 pub use lease::{Holder, Lease, LeaseTtl, Leases, Renewed};
 pub use lease_keeper::{LeaseKeeper, Round, ShardOwner};
 pub use ledger::{
-    AppendError, Appended, BadEvent, EVENT_PAYLOAD_BYTES_MAX, EVENTS_PER_BATCH_MAX,
+    AppendError, AppendResult, Appended, BadEvent, EVENT_PAYLOAD_BYTES_MAX, EVENTS_PER_BATCH_MAX,
     EVENTS_PER_READ_MAX, Event, HeldBatch, IDEMPOTENCY_KEY_BYTES_MAX, Ledger, LedgerCounts,
-    LedgerReader, NewEvent, Outcome, ReadError,
+    LedgerReader, NewEvent, ReadError,
 };
 pub use listen::Listener;
 pub use pool::{LoopStore, TenantStore};

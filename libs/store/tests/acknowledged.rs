@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{OwnPostgres, count, event, new_id, shard};
 use servo_local::PostgresOptions;
 use servo_model::{EventType, Position, Service, ShardId, Stream};
-use servo_store::{Appended, NewEvent, Outcome, Store};
+use servo_store::{AppendResult, Appended, NewEvent, Store};
 use tokio::sync::watch;
 
 const CALLERS: usize = 64;
@@ -97,7 +97,7 @@ async fn append_until(
                 Err(error) => eprintln!("repeated: {error}"),
             }
         };
-        assert_eq!(answer.outcome, Outcome::New);
+        assert_eq!(answer.result, AppendResult::New);
         acknowledged_events.push((own.idempotency_key, answer));
         acknowledged.send_modify(|count| *count += 1);
     }

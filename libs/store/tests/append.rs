@@ -14,7 +14,7 @@ use common::{admin, at, connect, event, new_id, shard, shards, store, tenant};
 use futures::future::join_all;
 use servo_local::TestDatabase;
 use servo_model::{EventType, Service, Stream, TenantScope};
-use servo_store::{AppendError, EVENT_PAYLOAD_BYTES_MAX, NewEvent, Outcome, StoreError};
+use servo_store::{AppendError, AppendResult, EVENT_PAYLOAD_BYTES_MAX, NewEvent, StoreError};
 use sqlx::PgConnection;
 
 const KIND: EventType = EventType::TaskFinished;
@@ -37,7 +37,7 @@ async fn positions_are_dense_per_shard_and_results_are_in_order() {
     assert!(
         answers
             .iter()
-            .all(|a| a.outcome == Outcome::New && a.stream == Stream::Execution)
+            .all(|a| a.result == AppendResult::New && a.stream == Stream::Execution)
     );
     let read = store
         .reader()
@@ -96,20 +96,26 @@ async fn known_key_is_a_duplicate_or_a_conflict() {
     let answers = store.ledger().append(batch).await.unwrap();
     let kept = first.event_id;
     assert_eq!(
-        answers[0].outcome,
-        Outcome::New,
+        answers[0].result,
+        AppendResult::New,
         "the same id is the same event, repeated"
     );
-    assert_eq!(answers[1].outcome, Outcome::Duplicate { event_id: kept });
-    assert_eq!(answers[2].outcome, Outcome::Duplicate { event_id: kept });
-    assert_eq!(answers[3].outcome, Outcome::Conflict { event_id: kept });
+    assert_eq!(
+        answers[1].result,
+        AppendResult::Duplicate { event_id: kept }
+    );
+    assert_eq!(
+        answers[2].result,
+        AppendResult::Duplicate { event_id: kept }
+    );
+    assert_eq!(answers[3].result, AppendResult::Conflict { event_id: kept });
     assert!(
         answers[..4]
             .iter()
             .all(|a| (a.shard, a.position) == (shard(1), at(1)))
     );
-    assert_eq!(answers[4].outcome, Outcome::New);
-    assert_eq!(answers[5].outcome, Outcome::New);
+    assert_eq!(answers[4].result, AppendResult::New);
+    assert_eq!(answers[5].result, AppendResult::New);
     assert_eq!((answers[4].position, answers[5].position), (at(2), at(3)));
 }
 
@@ -134,16 +140,16 @@ async fn key_may_occur_twice_in_one_batch() {
         .append(vec![first.clone(), duplicate, conflicting, last])
         .await
         .unwrap();
-    assert_eq!(answers[0].outcome, Outcome::New);
+    assert_eq!(answers[0].result, AppendResult::New);
     assert_eq!(
-        answers[1].outcome,
-        Outcome::Duplicate {
+        answers[1].result,
+        AppendResult::Duplicate {
             event_id: first.event_id
         }
     );
     assert_eq!(
-        answers[2].outcome,
-        Outcome::Conflict {
+        answers[2].result,
+        AppendResult::Conflict {
             event_id: first.event_id
         }
     );
@@ -407,7 +413,7 @@ async fn one_bad_caller_among_fifty_fails_alone() {
     let answers = join_all(callers).await;
     for (n, answer) in answers.iter().enumerate() {
         match answer {
-            Ok(appended) => assert!(n != 17 && appended[0].outcome == Outcome::New),
+            Ok(appended) => assert!(n != 17 && appended[0].result == AppendResult::New),
             Err(error) => assert!(
                 n == 17 && error.to_string().contains("may not append"),
                 "{n}: {error}"
@@ -439,7 +445,7 @@ async fn cancelled_callers_do_not_affect_others() {
         .append(vec![event(KIND, shard(0), "acme", "completed")])
         .await
         .unwrap();
-    assert_eq!(answers[0].outcome, Outcome::New);
+    assert_eq!(answers[0].result, AppendResult::New);
     let read = store
         .reader()
         .read(Stream::Execution, shard(0), at(0), 1_000)
@@ -464,7 +470,7 @@ async fn callers_share_commits() {
             answer
                 .unwrap()
                 .iter()
-                .all(|appended| appended.outcome == Outcome::New)
+                .all(|appended| appended.result == AppendResult::New)
         );
     }
     let counts = store.ledger().counts();

@@ -19,7 +19,7 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use servo_local::PostgresOptions;
 use servo_model::{EventType, Position, Service, ShardId, Stream};
-use servo_store::{LedgerReader, LoopTx, NewEvent, Outcome, Store, StoreError, query};
+use servo_store::{AppendResult, LedgerReader, LoopTx, NewEvent, Store, StoreError, query};
 use sqlx::{Connection, PgConnection};
 use tokio::sync::{Mutex, watch};
 use uuid::Uuid;
@@ -159,7 +159,11 @@ impl Writer {
             let Ok(answers) = tx.append(&batch).await else {
                 continue;
             };
-            assert!(answers.iter().all(|answer| answer.outcome == Outcome::New));
+            assert!(
+                answers
+                    .iter()
+                    .all(|answer| answer.result == AppendResult::New)
+            );
             match self.random.random_range(0..10) {
                 0 => self.wait_for_readers().await,
                 1 => {
@@ -283,15 +287,15 @@ async fn f22_racing_writers_append_the_same_events_once() {
     )
     .await;
     for n in 0..events {
-        let outcomes: Vec<Outcome> = answers.iter().map(|answers| answers[n]).collect();
+        let outcomes: Vec<AppendResult> = answers.iter().map(|answers| answers[n]).collect();
         let new: Vec<usize> = (0..4)
-            .filter(|racer| outcomes[*racer] == Outcome::New)
+            .filter(|racer| outcomes[*racer] == AppendResult::New)
             .collect();
         assert_eq!(new.len(), 1, "event {n}: {outcomes:?}");
         let winner = racers[new[0]].1[n].event_id;
         let rest = outcomes
             .iter()
-            .filter(|outcome| **outcome == Outcome::Duplicate { event_id: winner });
+            .filter(|outcome| **outcome == AppendResult::Duplicate { event_id: winner });
         assert_eq!(rest.count(), 3, "event {n}: {outcomes:?}");
     }
     let other_body = NewEvent {
@@ -300,7 +304,7 @@ async fn f22_racing_writers_append_the_same_events_once() {
         ..originals[0].clone()
     };
     let answer = store.ledger().append(vec![other_body]).await.unwrap();
-    assert!(matches!(answer[0].outcome, Outcome::Conflict { .. }));
+    assert!(matches!(answer[0].result, AppendResult::Conflict { .. }));
     let stored: i64 = sqlx::query_scalar("SELECT count(*) FROM ledger.events")
         .fetch_one(&mut connect(&own.postgres.admin_url()).await)
         .await
@@ -308,11 +312,11 @@ async fn f22_racing_writers_append_the_same_events_once() {
     assert_eq!(stored as usize, events);
 }
 
-async fn append_in_chunks(store: &Store, events: &[NewEvent]) -> Vec<Outcome> {
+async fn append_in_chunks(store: &Store, events: &[NewEvent]) -> Vec<AppendResult> {
     let mut outcomes = Vec::new();
     for chunk in events.chunks(40) {
         let answers = store.ledger().append(chunk.to_vec()).await.unwrap();
-        outcomes.extend(answers.iter().map(|answer| answer.outcome));
+        outcomes.extend(answers.iter().map(|answer| answer.result));
     }
     outcomes
 }

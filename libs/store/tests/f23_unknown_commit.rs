@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use common::{OwnPostgres, connect, count, event, shard, shards};
 use servo_local::PostgresOptions;
 use servo_model::{EventType, Position, Service, Stream};
-use servo_store::{NewEvent, Outcome, Store};
+use servo_store::{AppendResult, NewEvent, Store};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -52,7 +52,7 @@ async fn f23_a_cut_around_the_commit_appends_exactly_once() {
             )
         };
         let answers = store.ledger().append(vec![marked]).await.unwrap();
-        assert_eq!(answers[0].outcome, Outcome::New, "append {n}");
+        assert_eq!(answers[0].result, AppendResult::New, "append {n}");
         assert_eq!(
             cut.load(Ordering::SeqCst),
             PASS,

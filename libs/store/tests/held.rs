@@ -8,7 +8,7 @@ mod common;
 use common::{admin, at, event, leases, new_id, shard, store};
 use servo_local::TestDatabase;
 use servo_model::{EventType, Position, Service, ShardId, Stream, Timestamp};
-use servo_store::{HeldBatch, Lease, NewEvent, Outcome, Store, StoreError, query};
+use servo_store::{AppendResult, HeldBatch, Lease, NewEvent, Store, StoreError, query};
 
 const KIND: EventType = EventType::TaskFinished;
 const SHARD: ShardId = ShardId::new(7).unwrap();
@@ -104,14 +104,14 @@ async fn both_ways_to_append_use_the_same_hashes() {
         .append(vec![again, other_body, other_version])
         .await
         .unwrap();
-    let outcomes: Vec<Outcome> = answers.into_iter().map(|answer| answer.outcome).collect();
-    let conflict = Outcome::Conflict {
+    let outcomes: Vec<AppendResult> = answers.into_iter().map(|answer| answer.result).collect();
+    let conflict = AppendResult::Conflict {
         event_id: odd.event_id,
     };
     assert_eq!(
         outcomes,
         [
-            Outcome::Duplicate {
+            AppendResult::Duplicate {
                 event_id: odd.event_id
             },
             conflict,

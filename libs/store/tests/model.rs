@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use servo_local::TestDatabase;
 use servo_model::{EventType, Position, Service, ShardId, Stream, TenantScope};
-use servo_store::{Appended, NewEvent, Outcome, Store};
+use servo_store::{AppendResult, Appended, NewEvent, Store};
 use uuid::Uuid;
 
 const SHARDS: u32 = 3;
@@ -32,7 +32,7 @@ struct StoredKey {
 }
 
 impl Model {
-    fn append(&mut self, event: &NewEvent) -> (Outcome, ShardId, Position) {
+    fn append(&mut self, event: &NewEvent) -> (AppendResult, ShardId, Position) {
         let key = (
             event.tenant.clone(),
             event.workspace.clone(),
@@ -41,11 +41,11 @@ impl Model {
         let body = (event.kind, event.version, event.payload.clone());
         if let Some(stored) = self.keys.get(&key) {
             let outcome = match stored {
-                StoredKey { event_id, .. } if stored.body != body => Outcome::Conflict {
+                StoredKey { event_id, .. } if stored.body != body => AppendResult::Conflict {
                     event_id: *event_id,
                 },
-                StoredKey { event_id, .. } if *event_id == event.event_id => Outcome::New,
-                StoredKey { event_id, .. } => Outcome::Duplicate {
+                StoredKey { event_id, .. } if *event_id == event.event_id => AppendResult::New,
+                StoredKey { event_id, .. } => AppendResult::Duplicate {
                     event_id: *event_id,
                 },
             };
@@ -60,7 +60,7 @@ impl Model {
             position: Position::START.plus(ids.len() as u32),
         };
         self.keys.insert(key, stored.clone());
-        (Outcome::New, stored.shard, stored.position)
+        (AppendResult::New, stored.shard, stored.position)
     }
 }
 
@@ -130,8 +130,9 @@ async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
             Op::Repeat(earlier) => earlier.get(&batches).clone(),
         };
         let answers = store.ledger().append(batch.clone()).await.unwrap();
-        let actual: Vec<(Outcome, ShardId, Position)> = answers.iter().map(result_of).collect();
-        let expected: Vec<(Outcome, ShardId, Position)> =
+        let actual: Vec<(AppendResult, ShardId, Position)> =
+            answers.iter().map(result_of).collect();
+        let expected: Vec<(AppendResult, ShardId, Position)> =
             batch.iter().map(|event| model.append(event)).collect();
         prop_assert_eq!(actual, expected);
         batches.push(batch);
@@ -143,8 +144,8 @@ async fn compare(ops: Vec<Op>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn result_of(answer: &Appended) -> (Outcome, ShardId, Position) {
-    (answer.outcome, answer.shard, answer.position)
+fn result_of(answer: &Appended) -> (AppendResult, ShardId, Position) {
+    (answer.result, answer.shard, answer.position)
 }
 
 async fn read_ids(store: &Store, shard: ShardId) -> Vec<Uuid> {

@@ -9,7 +9,7 @@ use common::{admin, at, connect, event, leases, shard, store};
 use futures::future::join_all;
 use servo_local::TestDatabase;
 use servo_model::{EventType, Service, Stream};
-use servo_store::{NewEvent, Outcome, ReadError, Store};
+use servo_store::{AppendResult, NewEvent, ReadError, Store};
 use sqlx::PgConnection;
 
 const KIND: EventType = EventType::TaskFinished;
@@ -246,7 +246,7 @@ async fn keys_expire_in_batches_after_seven_days_and_can_be_reused() {
     let answers = store.ledger().append(again).await.unwrap();
     let new: Vec<bool> = answers
         .iter()
-        .map(|answer| answer.outcome == Outcome::New)
+        .map(|answer| answer.result == AppendResult::New)
         .collect();
     assert_eq!(new, [true, true, true, false, false]);
 }

@@ -31,7 +31,7 @@ use servo_proto::v1::attempt_report::Report;
 use servo_proto::v1::event::Body;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_service::{ShardHolders, errors};
-use servo_store::{Ledger, NewEvent, Outcome, Store};
+use servo_store::{AppendResult, Ledger, NewEvent, Store};
 use ulid::Ulid;
 use uuid::Uuid;
 
@@ -174,9 +174,9 @@ impl Forwarder {
         }
         let appended = self.ledger.append(vec![new_event(report)?]).await;
         let appended = appended.map_err(errors::append)?;
-        let outcome = appended.into_iter().next().map(|one| one.outcome);
-        outcome
-            .map(|outcome| recorded(&report.report, outcome))
+        let result = appended.into_iter().next().map(|one| one.result);
+        result
+            .map(|result| recorded(&report.report, result))
             .ok_or_else(|| Error::new(Reason::Internal, "the ledger returned no result"))
     }
 }
@@ -203,7 +203,7 @@ async fn call(
 }
 
 /// The verdict on a report that was appended without a holder.
-fn recorded(report: &pb::AttemptReport, outcome: Outcome) -> pb::AttemptVerdict {
+fn recorded(report: &pb::AttemptReport, result: AppendResult) -> pb::AttemptVerdict {
     let verdict = |acceptance: pb::Acceptance, event_id: String| pb::AttemptVerdict {
         acceptance: acceptance.into(),
         event_id,
@@ -211,15 +211,15 @@ fn recorded(report: &pb::AttemptReport, outcome: Outcome) -> pb::AttemptVerdict 
     };
     let ulid = |id: Uuid| Ulid::from(id.as_u128()).to_string();
     let is_start = matches!(report.report, Some(Report::Started(_)));
-    match outcome {
-        Outcome::New => verdict(pb::Acceptance::Recorded, report.event_id.clone()),
+    match result {
+        AppendResult::New => verdict(pb::Acceptance::Recorded, report.event_id.clone()),
         // It is unknown whether the first one was folded. DUPLICATE would let a pushed attempt run
         // that no scheduler has confirmed.
-        Outcome::Duplicate { event_id } if is_start => {
+        AppendResult::Duplicate { event_id } if is_start => {
             verdict(pb::Acceptance::Recorded, ulid(event_id))
         }
-        Outcome::Duplicate { event_id } => verdict(pb::Acceptance::Duplicate, ulid(event_id)),
-        Outcome::Conflict { event_id } => pb::AttemptVerdict {
+        AppendResult::Duplicate { event_id } => verdict(pb::Acceptance::Duplicate, ulid(event_id)),
+        AppendResult::Conflict { event_id } => pb::AttemptVerdict {
             refusal: Reason::OutcomeConflict.into(),
             message: "the attempt was reported before with a different outcome".to_owned(),
             ..verdict(pb::Acceptance::Refused, ulid(event_id))

@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 use servo_local::Postgres;
 use servo_model::{EventType, Service, ShardId, Stream};
 use servo_store::migrate::migrate;
-use servo_store::{DatabaseConfig, Ledger, LedgerCounts, NewEvent, Outcome, Store};
+use servo_store::{AppendResult, DatabaseConfig, Ledger, LedgerCounts, NewEvent, Store};
 use ulid::Ulid;
 use uuid::Uuid;
 
@@ -121,7 +121,7 @@ async fn call_until(
             latency_us.saturating_record(begun.elapsed().as_micros().try_into()?);
         }
         ensure!(
-            appended[0].outcome == Outcome::New,
+            appended[0].result == AppendResult::New,
             "an append returned {:?}",
             appended[0]
         );

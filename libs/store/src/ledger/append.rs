@@ -6,7 +6,7 @@ use sqlx::query::Query;
 use sqlx::{FromRow, PgConnection, Postgres};
 use uuid::Uuid;
 
-use super::{AppendError, Appended, NewEvent, Outcome, validate};
+use super::{AppendError, AppendResult, Appended, NewEvent, validate};
 use crate::tx::Tx;
 
 const NEW: i16 = 1;
@@ -69,17 +69,17 @@ fn to_appended(
     let unknown = |what: &str, code: i16| {
         sqlx::Error::Decode(format!("ledger.append returned an unknown {what}: {code}").into())
     };
-    let outcome = match code {
-        NEW => Outcome::New,
+    let result = match code {
+        NEW => AppendResult::New,
         // Our own earlier append, whose outcome was unknown.
-        DUPLICATE if event_id == event.event_id => Outcome::New,
-        DUPLICATE => Outcome::Duplicate { event_id },
-        CONFLICT => Outcome::Conflict { event_id },
+        DUPLICATE if event_id == event.event_id => AppendResult::New,
+        DUPLICATE => AppendResult::Duplicate { event_id },
+        CONFLICT => AppendResult::Conflict { event_id },
         other => return Err(unknown("outcome", other)),
     };
     let stream = Stream::from_code(stream).ok_or_else(|| unknown("stream", stream))?;
     Ok(Appended {
-        outcome,
+        result,
         stream,
         shard,
         position,

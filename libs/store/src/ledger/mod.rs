@@ -69,10 +69,10 @@ pub enum AppendError {
     Store(#[from] StoreError),
 }
 
-/// The ledger's result for one event.
+/// The ledger's answer for one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
-    pub outcome: Outcome,
+    pub result: AppendResult,
     /// The address of the event that the ledger stores under this key.
     pub stream: Stream,
     pub shard: ShardId,
@@ -80,8 +80,9 @@ pub struct Appended {
     pub recorded_at: Timestamp,
 }
 
+/// Whether an event was appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AppendResult {
     /// This event was appended, now or by an earlier try with the same event id.
     New,
     /// Another event with the same key and body is already stored.

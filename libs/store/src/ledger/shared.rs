@@ -90,7 +90,7 @@ impl Ledger {
     /// Appends all of `events` in one commit, and answers for each in order once they are durable.
     ///
     /// After [`StoreError::Unavailable`] the outcome is unknown: append the same events again, ids
-    /// included, and those that were stored answer [`Outcome::New`](super::Outcome::New) again.
+    /// included, and those that were stored answer [`AppendResult::New`](super::AppendResult::New) again.
     pub async fn append(&self, events: Vec<NewEvent>) -> Answer {
         validate(&events)?;
         self.check_writer(&events)?;

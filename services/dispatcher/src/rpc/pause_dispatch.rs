@@ -5,7 +5,7 @@ use servo_model::idempotency::IdempotencyKey;
 use servo_model::limits::NAME_BYTES_MAX;
 use servo_model::{Digest, EventType, TenantScope};
 use servo_proto::v1 as pb;
-use servo_store::{NewEvent, Outcome};
+use servo_store::{AppendResult, NewEvent};
 use uuid::Uuid;
 
 use super::Dispatcher;
@@ -83,7 +83,10 @@ async fn try_pause(
         .append(&[paused_event(&state)])
         .await
         .map_err(errors::append)?;
-    if appended.iter().any(|event| event.outcome != Outcome::New) {
+    if appended
+        .iter()
+        .any(|event| event.result != AppendResult::New)
+    {
         return Ok(None);
     }
     tx.commit().await.map_err(errors::store)?;

@@ -108,7 +108,7 @@ fn command(report: pb::AttemptReport) -> Result<Command, Box<pb::AttemptVerdict>
 #[cfg(test)]
 mod tests {
     use servo_local::TestDatabase;
-    use servo_store::Outcome;
+    use servo_store::AppendResult;
 
     use super::*;
     use crate::shards::tests::{
@@ -137,7 +137,7 @@ mod tests {
         folded(&apply(&one, command).await);
         assert_eq!(
             record_finish(&database, id).await,
-            Outcome::Duplicate { event_id }
+            AppendResult::Duplicate { event_id }
         );
     }
 }

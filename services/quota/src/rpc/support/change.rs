@@ -7,7 +7,7 @@ use servo_model::idempotency::IdempotencyKey;
 use servo_model::{Digest, EventId, EventType, TenantScope};
 use servo_proto::v1 as pb;
 use servo_proto::v1::{Actor, QuotaChanged};
-use servo_store::{NewEvent, Outcome, TenantTx};
+use servo_store::{AppendResult, NewEvent, TenantTx};
 use uuid::Uuid;
 
 use super::errors::{append_error, field_error, store_error};
@@ -104,7 +104,10 @@ impl Change<'_> {
         .await;
         stored.map_err(store_error)?;
         let appended = self.tx.append(&[event]).await.map_err(append_error)?;
-        if appended.iter().any(|event| event.outcome != Outcome::New) {
+        if appended
+            .iter()
+            .any(|event| event.result != AppendResult::New)
+        {
             let message = "the ledger already has this version of the setting with other contents";
             return Err(Error::new(Reason::Internal, message));
         }

@@ -36,7 +36,7 @@ use servo_model::{
 use servo_proto::v1 as pb;
 use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use servo_proto::v1::event::Body;
-use servo_store::{DatabaseConfig, LeaseTtl, NewEvent, Outcome, Store, query};
+use servo_store::{AppendResult, DatabaseConfig, LeaseTtl, NewEvent, Store, query};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -398,7 +398,7 @@ async fn events_of_others_are_folded_before_those_of_the_holder() {
 }
 
 /// Appends the outcome of the first attempt as the callback does when no holder answers.
-pub(crate) async fn record_finish(database: &TestDatabase, id: RunId) -> Outcome {
+pub(crate) async fn record_finish(database: &TestDatabase, id: RunId) -> AppendResult {
     let body = Body::TaskFinished(finished(id, 0, 1));
     record(
         database,
@@ -413,7 +413,7 @@ pub(crate) async fn record_finish(database: &TestDatabase, id: RunId) -> Outcome
     .await
 }
 
-async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) -> Outcome {
+async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) -> AppendResult {
     let callback = store(database, Service::Callback);
     let event = NewEvent {
         event_id: event_id(),
@@ -428,7 +428,7 @@ async fn record(database: &TestDatabase, id: RunId, payload: Vec<u8>) -> Outcome
         payload,
     };
     let appended = callback.ledger().append(vec![event]).await.unwrap();
-    appended[0].outcome
+    appended[0].result
 }
 
 #[tokio::test]
