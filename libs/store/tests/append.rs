@@ -191,7 +191,7 @@ async fn bad_events_are_refused_before_they_join_a_flush() {
                 tenant: TenantScope::All,
                 ..good.clone()
             },
-            "tenant is `-`; only events of the dispatch stream",
+            "tenant is `-`; only events of dispatch and quota",
         ),
         (
             NewEvent {

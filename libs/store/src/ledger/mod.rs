@@ -34,7 +34,7 @@ pub struct NewEvent {
     pub version: i16,
     /// A shard of the stream of `kind`.
     pub shard: ShardId,
-    /// Only events of the dispatch stream may be for all tenants.
+    /// Only events of the streams dispatch and quota may be for all tenants.
     pub tenant: TenantScope,
     /// Empty for events of the whole tenant.
     pub workspace: String,
@@ -128,8 +128,9 @@ fn fault_of(event: &NewEvent) -> Option<(&'static str, String)> {
             format!("is {}; versions count from 1", event.version),
         ));
     }
-    if event.tenant == TenantScope::All && stream != Stream::Dispatch {
-        let fault = "is `-`; only events of the dispatch stream may be for all tenants";
+    let may_be_for_all = matches!(stream, Stream::Dispatch | Stream::Quota);
+    if event.tenant == TenantScope::All && !may_be_for_all {
+        let fault = "is `-`; only events of dispatch and quota may be for all tenants";
         return Some(("tenant", fault.to_owned()));
     }
     let texts = [
