@@ -200,7 +200,7 @@ impl Metrics {
                 TaskState::Running | TaskState::Succeeded | TaskState::Failed,
                 Some(ready),
                 Some(started),
-            ) = (change.to, task_row.ready_at, task_row.started_at)
+            ) = (change.to, task_row.first_ready_at, task_row.started_at)
                 && change.from != TaskState::Running
             {
                 let labels = TenantLabels {

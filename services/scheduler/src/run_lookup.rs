@@ -90,7 +90,7 @@ pub(crate) async fn find_runs(
 ) -> Result<Vec<RunMatch>, StoreError> {
     let mut matches: Vec<RunMatch> = queries.iter().map(|_| RunMatch::default()).collect();
     for row in store::find(loops, queries).await? {
-        let query = usize::try_from(row.place - 1)
+        let query = usize::try_from(row.number - 1)
             .ok()
             .and_then(|index| matches.get_mut(index));
         let Some(found) = query else { continue };

@@ -230,13 +230,13 @@ impl Checker {
             return Err("an event was folded after its run had ended (I1)".to_owned());
         }
         match event {
-            Event::Claimed { task, .. } => self.claimed(
+            Event::DispatchRequested { task, .. } => self.claimed(
                 before,
                 *task,
                 recorded.event.run.shard(),
                 recorded.event.admission_epoch,
             ),
-            Event::Started {
+            Event::TaskStarted {
                 task,
                 attempt_id,
                 session,
@@ -248,12 +248,12 @@ impl Checker {
                     .is_none_or(|task_row| task_row.cancelling);
                 deny(cancelling, "an attempt was started after its cancel (I13)")
             }
-            Event::Finished(finished) => {
+            Event::TaskFinished(finished) => {
                 self.session(finished.attempt_id, finished.session)?;
                 self.end(finished.attempt_id)
             }
             Event::ForceCancelled { attempt_id, .. } => self.end(*attempt_id),
-            Event::Timer {
+            Event::TimerFired {
                 kind,
                 task,
                 attempt_id,

@@ -428,7 +428,7 @@ impl Dispatcher {
             shard,
             run,
             key: Key::Enqueued(attempt_id),
-            body: Body::Core(Event::Enqueued { task, attempt_id }),
+            body: Body::Core(Event::DispatchEnqueued { task, attempt_id }),
             admission_epoch: Epoch::NEVER,
             judged_at: Timestamp::UNIX_EPOCH,
         };

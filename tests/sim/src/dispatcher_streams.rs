@@ -111,7 +111,7 @@ impl DispatcherStreams {
         if ready.is_empty()
             && !changes.withdrawn
             && changes.ended.is_empty()
-            && changes.cancelled.is_empty()
+            && changes.cancelling.is_empty()
         {
             return;
         }
@@ -138,7 +138,7 @@ impl DispatcherStreams {
         };
         update
             .cancelled
-            .extend(changes.cancelled.iter().filter_map(attempt));
+            .extend(changes.cancelling.iter().filter_map(attempt));
         update.ready.extend(ready_run(run, &ready, planned, starts));
     }
 

@@ -345,10 +345,10 @@ impl Scheduler {
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
             return CommandOutcome::Core(verdict);
         }
-        if let (Bug::SlotFreedTwice, Event::Started { attempt_id, .. }) = (env.bug, happened) {
+        if let (Bug::SlotFreedTwice, Event::TaskStarted { attempt_id, .. }) = (env.bug, happened) {
             changes.ended.push((*attempt_id, 0));
         }
-        pending.claims_only &= matches!(happened, Event::Claimed { .. });
+        pending.claims_only &= matches!(happened, Event::DispatchRequested { .. });
         pending.events.push(event.clone());
         pending.marks.insert(shard, mark.next());
         CommandOutcome::Core(verdict)
@@ -386,7 +386,7 @@ impl Scheduler {
             return CommandOutcome::Core(Verdict::Refused(Refusal::NotReady(claim.attempt)));
         }
         let attempt_id = planned.attempt_id(claim.task, claim.attempt);
-        let claimed = Event::Claimed {
+        let claimed = Event::DispatchRequested {
             task: claim.task,
             attempt: claim.attempt,
             attempt_id,
@@ -426,7 +426,7 @@ impl Scheduler {
         let changed = pending
             .changes
             .iter()
-            .filter(|(_, changes)| !changes.is_empty());
+            .filter(|(_, changes)| !changes.writes_no_row());
         let row = |(run_id, changes): (&RunId, &Changes)| {
             let run = self.shards.get(&run_id.shard())?.runs.get(run_id)?;
             Some(RowWrite::of(
@@ -606,7 +606,7 @@ pub fn recorded_header(
 /// Returns the event; with the bug, the result of any attempt counts for the active one.
 fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
     match (bug, event) {
-        (Bug::AttemptGuardOff, Event::Finished(finished)) => {
+        (Bug::AttemptGuardOff, Event::TaskFinished(finished)) => {
             let mut finished = finished.clone();
             let active = run
                 .task_row(finished.task)
@@ -615,7 +615,7 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
                 finished.attempt_id = task_row.attempt_id.unwrap_or(finished.attempt_id);
                 finished.session = task_row.session.unwrap_or(finished.session);
             }
-            Event::Finished(finished)
+            Event::TaskFinished(finished)
         }
         _ => event.clone(),
     }
@@ -623,7 +623,7 @@ fn guarded(event: &Event, run: &Run, bug: Bug) -> Event {
 
 /// The bug: an ended task is reset and ends again.
 fn folded_again(run: &mut Run, event: &Event, at: Timestamp, changes: &mut Changes) -> bool {
-    let (Event::Finished(finished), Some(plan)) = (event, run.plan.clone()) else {
+    let (Event::TaskFinished(finished), Some(plan)) = (event, run.plan.clone()) else {
         return false;
     };
     let mut task_rows: Vec<(TaskRef, _)> = run

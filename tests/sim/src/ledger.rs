@@ -396,11 +396,11 @@ impl Ledger {
 /// Equal for equal bodies; only the outcome and the session matter.
 fn hash_body(body: &Body) -> u64 {
     match body {
-        Body::Core(Event::Finished(finished)) => finished
+        Body::Core(Event::TaskFinished(finished)) => finished
             .session
             .wrapping_mul(31)
             .wrapping_add(outcome_number(&finished.outcome)),
-        Body::Core(Event::Started { session, .. }) => *session,
+        Body::Core(Event::TaskStarted { session, .. }) => *session,
         _ => 0,
     }
 }

@@ -149,7 +149,7 @@ fn any_event(planned: &PlannedRun, run: &Run, dice: &mut Dice) -> Event {
         (_, Some(attempt)) if task_row.state.has_attempt() => {
             of_attempt(planned, task_ref, attempt, dice)
         }
-        (_, attempt_id) => Event::Timer {
+        (_, attempt_id) => Event::TimerFired {
             kind: TimerKind::Retry,
             task: Some(task_ref),
             attempt_id,
@@ -160,7 +160,7 @@ fn any_event(planned: &PlannedRun, run: &Run, dice: &mut Dice) -> Event {
 fn claim(planned: &PlannedRun, task: TaskRef, attempt: u32) -> Event {
     let attempt_id = planned.attempt_id(task, attempt);
     let ack_us = planned.plan.settings(task.ordinal).dispatch_ack_us;
-    Event::Claimed {
+    Event::DispatchRequested {
         task,
         attempt,
         attempt_id,
@@ -176,7 +176,7 @@ fn of_attempt(
     attempt_id: AttemptId,
     dice: &mut Dice,
 ) -> Event {
-    let timer = |kind| Event::Timer {
+    let timer = |kind| Event::TimerFired {
         kind,
         task: Some(task),
         attempt_id: Some(attempt_id),
@@ -185,13 +185,13 @@ fn of_attempt(
         0 => timer(TimerKind::DispatchAck),
         1 => timer(TimerKind::Heartbeat),
         2 => timer(TimerKind::Execution),
-        3 | 4 => Event::Started {
+        3 | 4 => Event::TaskStarted {
             task,
             attempt_id,
             worker: None,
             session: SESSION,
         },
-        5 => Event::Enqueued { task, attempt_id },
+        5 => Event::DispatchEnqueued { task, attempt_id },
         6 => finish(planned, task, attempt_id, failed(ErrorCategory::Transient)),
         7 => finish(planned, task, attempt_id, failed(ErrorCategory::UserCode)),
         8 => finish(
@@ -225,7 +225,7 @@ fn finish(planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId, outcome: O
     let names = outcome == Outcome::Succeeded
         && task.map_index.is_none()
         && planned.is_mapped_over(task.ordinal);
-    Event::Finished(Box::new(Finished {
+    Event::TaskFinished(Box::new(Finished {
         task,
         attempt_id,
         worker: None,
@@ -242,11 +242,11 @@ fn finish(planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId, outcome: O
 
 fn task_of(event: &Event) -> Option<TaskRef> {
     match event {
-        Event::Claimed { task, .. }
-        | Event::Enqueued { task, .. }
-        | Event::Started { task, .. } => Some(*task),
-        Event::Finished(finished) => Some(finished.task),
-        Event::Timer { task, .. } => *task,
+        Event::DispatchRequested { task, .. }
+        | Event::DispatchEnqueued { task, .. }
+        | Event::TaskStarted { task, .. } => Some(*task),
+        Event::TaskFinished(finished) => Some(finished.task),
+        Event::TimerFired { task, .. } => *task,
         _ => None,
     }
 }
@@ -256,7 +256,7 @@ fn conflict(first: &Event, second: &Event, plan: &Plan) -> bool {
     let (Some(a), Some(b)) = (task_of(first), task_of(second)) else {
         return true;
     };
-    let of_one_attempt = |started: &Event, finished: &Event| matches!((started, finished), (Event::Started { attempt_id, .. }, Event::Finished(f)) if *attempt_id == f.attempt_id);
+    let of_one_attempt = |started: &Event, finished: &Event| matches!((started, finished), (Event::TaskStarted { attempt_id, .. }, Event::TaskFinished(f)) if *attempt_id == f.attempt_id);
     if a == b {
         return !of_one_attempt(first, second) && !of_one_attempt(second, first);
     }
@@ -338,7 +338,7 @@ impl End {
 
     fn event(self, planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId) -> Event {
         let finish = |outcome| finish(planned, task, attempt_id, outcome);
-        let timer = |kind| Event::Timer {
+        let timer = |kind| Event::TimerFired {
             kind,
             task: Some(task),
             attempt_id: Some(attempt_id),
@@ -390,7 +390,7 @@ impl AttemptStage {
     ];
 
     fn events(self, planned: &PlannedRun, task: TaskRef, attempt_id: AttemptId) -> Vec<Event> {
-        let started = Event::Started {
+        let started = Event::TaskStarted {
             task,
             attempt_id,
             worker: None,

@@ -143,7 +143,7 @@ impl Scheduler {
             shard,
             run: run_id,
             key: Key::Timer(run_id, task_ref, kind, attempt, at.unix_seconds()),
-            body: Body::Core(Event::Timer {
+            body: Body::Core(Event::TimerFired {
                 kind,
                 task: task_ref,
                 attempt_id: attempt,

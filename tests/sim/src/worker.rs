@@ -300,7 +300,7 @@ impl Worker {
     fn started(&self, envelope: &Envelope, env: &mut Env) -> NewEvent {
         let attempt_id = envelope.attempt_id;
         let worker = Some(*self.id.as_bytes());
-        let started = Event::Started {
+        let started = Event::TaskStarted {
             task: envelope.task,
             attempt_id,
             worker,
@@ -339,7 +339,7 @@ impl Worker {
         event(
             envelope,
             Key::Finished(envelope.attempt_id),
-            Event::Finished(Box::new(finished)),
+            Event::TaskFinished(Box::new(finished)),
             env,
         )
     }

@@ -28,7 +28,7 @@ pub struct Changes {
     /// Ended attempts, and how long they held a slot, in microseconds.
     pub ended: Vec<(AttemptId, i64)>,
     /// Tasks whose attempt must stop.
-    pub cancelled: Vec<TaskRef>,
+    pub cancelling: Vec<TaskRef>,
     /// Tasks with a new due time.
     pub due: Vec<TaskRef>,
     /// Every transition of a task.
@@ -83,7 +83,7 @@ pub struct RecordedCheck {
     pub task_ref: TaskRef,
     pub attempt_id: AttemptId,
     /// The index of the check among those of the attempt.
-    pub place: i16,
+    pub index: i16,
     pub found: CheckFinding,
     pub at: Timestamp,
 }
@@ -102,8 +102,8 @@ pub struct PartitionUpdate {
 }
 
 impl Changes {
-    /// Whether there is a row to write.
-    pub fn is_empty(&self) -> bool {
+    /// Whether no run or task row changed.
+    pub fn writes_no_row(&self) -> bool {
         !self.run && self.created.is_empty() && self.changed.is_empty()
     }
 }

@@ -19,7 +19,7 @@ pub enum Event {
     PlanFailed {
         message: String,
     },
-    Claimed {
+    DispatchRequested {
         task: TaskRef,
         attempt: u32,
         attempt_id: AttemptId,
@@ -27,18 +27,18 @@ pub enum Event {
         pushed: bool,
         ack_us: i64,
     },
-    Enqueued {
+    DispatchEnqueued {
         task: TaskRef,
         attempt_id: AttemptId,
     },
-    Started {
+    TaskStarted {
         task: TaskRef,
         attempt_id: AttemptId,
         worker: Option<[u8; 16]>,
         session: Session,
     },
-    Finished(Box<Finished>),
-    Timer {
+    TaskFinished(Box<Finished>),
+    TimerFired {
         kind: TimerKind,
         task: Option<TaskRef>,
         attempt_id: Option<AttemptId>,

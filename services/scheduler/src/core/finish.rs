@@ -202,10 +202,10 @@ impl Fold<'_> {
             .extend(
                 (0..)
                     .zip(&finished.checks)
-                    .map(|(place, found)| RecordedCheck {
+                    .map(|(index, found)| RecordedCheck {
                         task_ref: finished.task,
                         attempt_id: finished.attempt_id,
-                        place,
+                        index,
                         found: found.clone(),
                         at,
                     }),

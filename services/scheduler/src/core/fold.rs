@@ -22,7 +22,7 @@ pub fn fold(run: &mut Run, event: &Event, at: Timestamp, changes: &mut Changes) 
     let folded = match event {
         Event::PlanCreated { plan } => fold.begin(plan),
         Event::PlanFailed { message } => fold.fail_planning(message),
-        Event::Claimed {
+        Event::DispatchRequested {
             task,
             attempt,
             attempt_id,
@@ -30,15 +30,15 @@ pub fn fold(run: &mut Run, event: &Event, at: Timestamp, changes: &mut Changes) 
             pushed,
             ack_us,
         } => fold.claim(*task, *attempt, *attempt_id, *worker, *pushed, *ack_us),
-        Event::Enqueued { task, attempt_id } => fold.enqueued(*task, attempt_id),
-        Event::Started {
+        Event::DispatchEnqueued { task, attempt_id } => fold.enqueued(*task, attempt_id),
+        Event::TaskStarted {
             task,
             attempt_id,
             worker,
             session,
         } => fold.started(*task, attempt_id, *worker, *session),
-        Event::Finished(finished) => fold.finished(finished),
-        Event::Timer {
+        Event::TaskFinished(finished) => fold.finished(finished),
+        Event::TimerFired {
             kind,
             task,
             attempt_id,
@@ -212,7 +212,7 @@ impl Fold<'_> {
         for task_ref in open.map(|(task_ref, _)| task_ref).collect::<Vec<_>>() {
             if self.step(task_ref, cause) && self.task_row(task_ref).state.has_attempt() {
                 self.task_row(task_ref).cancelling = true;
-                self.changes.cancelled.push(task_ref);
+                self.changes.cancelling.push(task_ref);
             }
         }
         self.end_if_complete();
@@ -351,7 +351,7 @@ impl Fold<'_> {
             task_row.cancelling = false;
         }
         if to == TaskState::Ready {
-            task_row.ready_at = task_row.ready_at.or(Some(at));
+            task_row.first_ready_at = task_row.first_ready_at.or(Some(at));
             task_row.due_at = None;
             self.changes.ready.push(task_ref);
         }

@@ -10,12 +10,12 @@ use servo_model::TaskRef;
 
 impl Fold<'_> {
     /// Creates a mapped task for every item. Without items the parent succeeds at once.
-    pub(super) fn map(&mut self, parent: u32, over: u32, ended: &mut Vec<TaskRef>) {
+    pub(super) fn map(&mut self, parent: u32, over: u32, to_settle: &mut Vec<TaskRef>) {
         let count = self.run.items.get(&over).map_or(0, |(count, _)| *count);
         if count == 0 {
             self.step(TaskRef::planned(parent), TaskCause::ChildrenSucceeded);
             self.record_mapped(parent);
-            ended.push(TaskRef::planned(parent));
+            to_settle.push(TaskRef::planned(parent));
             return;
         }
         let task_rows = vec![TaskRow::planned(self.at); count as usize];
@@ -41,7 +41,7 @@ impl Fold<'_> {
         &mut self,
         parent: u32,
         resolution: EdgeResolution,
-        ended: &mut Vec<TaskRef>,
+        to_settle: &mut Vec<TaskRef>,
     ) {
         let Some(children) = self.run.children.get_mut(&parent) else {
             return;
@@ -52,7 +52,7 @@ impl Fold<'_> {
         };
         if self.step(TaskRef::planned(parent), cause) {
             self.record_mapped(parent);
-            ended.push(TaskRef::planned(parent));
+            to_settle.push(TaskRef::planned(parent));
         }
     }
 }

@@ -11,14 +11,14 @@ impl Fold<'_> {
     /// Resolves the edges from this task, from the tasks that end because of it, and so on. Uses a
     /// list instead of recursion, because a chain may have ten thousand tasks.
     pub(super) fn settle(&mut self, first: TaskRef) {
-        let mut ended = vec![first];
-        while let Some(task_ref) = ended.pop() {
+        let mut to_settle = vec![first];
+        while let Some(task_ref) = to_settle.pop() {
             let Some(resolution) = self.task_row(task_ref).resolution() else {
                 continue;
             };
             match task_ref.map_index {
-                Some(_) => self.settle_child(task_ref.ordinal, resolution, &mut ended),
-                None => self.settle_downstream(task_ref.ordinal, resolution, &mut ended),
+                Some(_) => self.settle_child(task_ref.ordinal, resolution, &mut to_settle),
+                None => self.settle_downstream(task_ref.ordinal, resolution, &mut to_settle),
             }
         }
         self.end_if_complete();
@@ -28,7 +28,7 @@ impl Fold<'_> {
         &mut self,
         ordinal: u32,
         resolution: EdgeResolution,
-        ended: &mut Vec<TaskRef>,
+        to_settle: &mut Vec<TaskRef>,
     ) {
         let plan = self.plan();
         for downstream_task in plan.downstream(ordinal) {
@@ -50,11 +50,11 @@ impl Fold<'_> {
             };
             match (cause, task.mapped_over) {
                 (TaskCause::UpstreamsSucceeded, Some(over)) => {
-                    self.map(*downstream_task, over, ended)
+                    self.map(*downstream_task, over, to_settle)
                 }
                 _ => {
                     if self.step(task_ref, cause) {
-                        ended.push(task_ref);
+                        to_settle.push(task_ref);
                     }
                 }
             }
@@ -66,11 +66,12 @@ impl Fold<'_> {
         if self.run.counts().open() > 0 || self.run.state == RunState::Pending {
             return;
         }
-        let cause = match (self.run.state, self.run.stopped_by, self.run.tally()) {
-            (RunState::Cancelling, Some(StoppedBy::Time), _) => RunCause::TimeoutCompleted,
-            (RunState::Cancelling, ..) => RunCause::CancelCompleted,
-            (_, _, (1.., _)) => RunCause::TasksFailed,
-            (_, _, (_, 1..)) => RunCause::TasksCancelled,
+        let ended = self.run.failed_and_cancelled();
+        let cause = match (self.run.state, self.run.stopped_by) {
+            (RunState::Cancelling, Some(StoppedBy::Time)) => RunCause::TimeoutCompleted,
+            (RunState::Cancelling, _) => RunCause::CancelCompleted,
+            _ if ended.failed > 0 => RunCause::TasksFailed,
+            _ if ended.cancelled > 0 => RunCause::TasksCancelled,
             _ => RunCause::TasksSucceeded,
         };
         // A terminal run has no transition for any cause.

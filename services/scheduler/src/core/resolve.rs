@@ -30,10 +30,10 @@ pub fn resolve(at: &mut Resolvable, approve: bool, version: u64) -> Verdict {
         return Verdict::Duplicate;
     }
     if at.state != MaterializationState::Quarantined {
-        return Verdict::Refused(Refusal::VersionIs(at.state));
+        return Verdict::Refused(Refusal::MaterializationIs(at.state));
     }
     if version != at.version + 1 {
-        return Verdict::Refused(Refusal::DataVersion(at.version));
+        return Verdict::Refused(Refusal::MaterializationVersion(at.version));
     }
     *at = Resolvable { state: to, version };
     Verdict::Folded
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(resolve(&mut at, true, 2), Verdict::Duplicate);
         assert_eq!(
             resolve(&mut at, false, 3),
-            Verdict::Refused(Refusal::VersionIs(Promoted))
+            Verdict::Refused(Refusal::MaterializationIs(Promoted))
         );
     }
 
@@ -83,14 +83,14 @@ mod tests {
             2,
             true,
             3,
-            Verdict::Refused(Refusal::VersionIs(Rejected)),
+            Verdict::Refused(Refusal::MaterializationIs(Rejected)),
         );
         check(
             Quarantined,
             1,
             false,
             3,
-            Verdict::Refused(Refusal::DataVersion(1)),
+            Verdict::Refused(Refusal::MaterializationVersion(1)),
         );
         // Promoted without quarantine.
         check(
@@ -98,7 +98,7 @@ mod tests {
             1,
             true,
             2,
-            Verdict::Refused(Refusal::VersionIs(Promoted)),
+            Verdict::Refused(Refusal::MaterializationIs(Promoted)),
         );
     }
 }

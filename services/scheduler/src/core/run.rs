@@ -267,17 +267,22 @@ impl Run {
         true
     }
 
-    /// The number of failed and of cancelled tasks, without mapped tasks.
-    pub(super) fn tally(&self) -> (u32, u32) {
+    /// Counts ended tasks, without mapped tasks.
+    pub(super) fn failed_and_cancelled(&self) -> FailedAndCancelled {
         let ended = |resolution| {
             self.task_rows
                 .iter()
                 .filter(|task_row| task_row.resolution() == Some(resolution))
                 .count()
         };
-        (
-            ended(EdgeResolution::Failed) as u32,
-            ended(EdgeResolution::Cancelled) as u32,
-        )
+        FailedAndCancelled {
+            failed: ended(EdgeResolution::Failed) as u32,
+            cancelled: ended(EdgeResolution::Cancelled) as u32,
+        }
     }
+}
+
+pub(super) struct FailedAndCancelled {
+    pub(super) failed: u32,
+    pub(super) cancelled: u32,
 }

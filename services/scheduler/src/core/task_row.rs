@@ -10,7 +10,7 @@ use super::event::Session;
 pub struct TaskRow {
     pub state: TaskState,
     pub reason: TransitionReason,
-    /// The number of dispatches.
+    /// The number of the last attempt; numbers may be skipped (ADR 13).
     pub attempt: u32,
     /// The number of failures that count towards the policy's `max_attempts`.
     pub failures: u32,
@@ -24,7 +24,7 @@ pub struct TaskRow {
     pub session: Option<Session>,
     pub worker: Option<[u8; 16]>,
     pub changed_at: Timestamp,
-    pub ready_at: Option<Timestamp>,
+    pub first_ready_at: Option<Timestamp>,
     pub claimed_at: Option<Timestamp>,
     pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
@@ -45,7 +45,7 @@ impl TaskRow {
             session: None,
             worker: None,
             changed_at: at,
-            ready_at: None,
+            first_ready_at: None,
             claimed_at: None,
             started_at: None,
             ended_at: None,

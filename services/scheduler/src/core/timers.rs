@@ -21,11 +21,11 @@ pub struct Due {
     pub at: Timestamp,
 }
 
-/// The next timer of a task. `last_beat` is the last heartbeat of its attempt.
+/// The next timer of a task. `silent_since` is the time from which its attempt's silence counts.
 pub fn due_of(
     task_row: &TaskRow,
     settings: &AssetSettings,
-    last_beat: Option<Timestamp>,
+    silent_since: Option<Timestamp>,
 ) -> Option<Due> {
     let due_at = task_row.due_at?;
     match task_row.state {
@@ -38,7 +38,7 @@ pub fn due_of(
             at: due_at,
         }),
         TaskState::Running => {
-            let last_sign = last_beat
+            let last_sign = silent_since
                 .max(task_row.started_at)
                 .unwrap_or(task_row.changed_at);
             let silence = last_sign.plus_us(settings.heartbeat_us);
@@ -63,10 +63,10 @@ pub fn due_of(
 pub fn force_from(
     task_row: &TaskRow,
     settings: &AssetSettings,
-    last_beat: Option<Timestamp>,
+    silent_since: Option<Timestamp>,
 ) -> Timestamp {
     let beats = i64::try_from(2 * HEARTBEAT_INTERVAL.as_micros()).unwrap_or(i64::MAX);
-    let last_sign = [last_beat, task_row.started_at, task_row.claimed_at]
+    let last_sign = [silent_since, task_row.started_at, task_row.claimed_at]
         .into_iter()
         .flatten()
         .max();

@@ -38,10 +38,10 @@ pub enum Refusal {
     NoAttempt,
     #[error("the run's version is {0}")]
     Version(u64),
-    #[error("the version of data is {0}")]
-    VersionIs(MaterializationState),
-    #[error("the version of data is at version {0}")]
-    DataVersion(u64),
+    #[error("the materialization is {0}")]
+    MaterializationIs(MaterializationState),
+    #[error("the materialization is at version {0}")]
+    MaterializationVersion(u64),
     #[error("it is not due")]
     NotDue,
 }

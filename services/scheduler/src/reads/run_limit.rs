@@ -49,7 +49,7 @@ pub(crate) async fn explain_queued_run(
         id: RunId::from_bytes(holder.into_bytes()).to_string(),
         detail: "is running".to_owned(),
     };
-    let blockers = ahead.holders.iter().map(blocker).collect();
+    let blockers = ahead.started_runs.iter().map(blocker).collect();
     let message = format!(
         "max_concurrent_runs is {max}: {} runs are running and {} wait before this one; it starts \
          when they have ended, or when the limit is raised",

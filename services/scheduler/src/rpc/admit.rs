@@ -247,6 +247,6 @@ fn command(stream: DispatcherStreamId, claim: &pb::Claim) -> Result<Command, (Re
         tenant,
         task: wire::task_ref_from_proto(claim.task.ok_or_else(|| bad("task"))?),
         event_id: event_id(),
-        claim: claim.clone(),
+        message: claim.clone(),
     })))
 }

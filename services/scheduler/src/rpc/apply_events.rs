@@ -52,7 +52,7 @@ pub(super) async fn apply_events(
     )
     .await;
     events.extend(judged.into_iter().flatten());
-    events.sort_unstable_by_key(|(place, _)| *place);
+    events.sort_unstable_by_key(|(index, _)| *index);
     Ok(pb::ApplyEventsResponse {
         events: events.into_iter().map(|(_, applied)| applied).collect(),
     })
@@ -64,15 +64,15 @@ async fn judge(
     shard: ShardId,
     commands: Vec<(usize, Command)>,
 ) -> Vec<(usize, pb::AppliedEvent)> {
-    let (places, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
+    let (indexes, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
     let applied: Vec<pb::AppliedEvent> = match scheduler.shards.submit(shard, commands).await {
         Ok(applied) => applied
             .iter()
             .map(|applied| with_run(applied, verdicts::applied_event(applied)))
             .collect(),
-        Err(why) => vec![refused(&verdicts::submit_error(&why)); places.len()],
+        Err(why) => vec![refused(&verdicts::submit_error(&why)); indexes.len()],
     };
-    places.into_iter().zip(applied).collect()
+    indexes.into_iter().zip(applied).collect()
 }
 
 /// Adds the run, so that the caller need not read it.

@@ -101,7 +101,7 @@ async fn to_proto(
 }
 
 fn cursor_of(row: &ListedCheck) -> CheckCursor {
-    (row.recorded_at, row.attempt_id, row.place)
+    (row.recorded_at, row.attempt_id, row.index)
 }
 
 fn parse_cursor(text: &str) -> Result<CheckCursor, Error> {

@@ -65,7 +65,7 @@ pub(super) async fn list_run_key_conflicts(
 }
 
 fn to_proto(row: &ListedConflict) -> Option<pb::RunKeyConflict> {
-    let (conflicting, holder) = (requested(&row.request)?, requested(&row.holder_request)?);
+    let (conflicting, holder) = (requested(&row.request)?, requested(&row.first_request)?);
     let spec = |requested: &pb::RunRequested| requested.spec.clone().unwrap_or_default();
     Some(pb::RunKeyConflict {
         run_key: holder.run_key.clone(),

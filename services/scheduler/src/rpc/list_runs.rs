@@ -110,7 +110,7 @@ impl Page {
     ) -> Page {
         let mut more = listed
             .first()
-            .is_some_and(|first| first.looked_at > examined as i64);
+            .is_some_and(|first| first.examined > examined as i64);
         if more {
             listed.pop();
         }
@@ -305,7 +305,7 @@ mod tests {
             set_aside: None,
             flagged: false,
         };
-        ListedRun { run, looked_at: 3 }
+        ListedRun { run, examined: 3 }
     }
 
     #[test]

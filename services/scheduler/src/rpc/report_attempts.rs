@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::shards::tests::{
-        apply, claim, finished, folded, instance, new_run, plan, record_finish, run_id,
+        apply, assert_folded, claim, finished, instance, new_run, plan, record_finish, run_id,
     };
 
     #[tokio::test]
@@ -120,8 +120,8 @@ mod tests {
         let database = TestDatabase::create().await.unwrap();
         let one = instance(&database, "one").await;
         let (plan, id) = (plan(&[&[]]), run_id(5));
-        folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-        folded(&apply(&one, claim(id, 0, 1, 1)).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+        assert_folded(&apply(&one, claim(id, 0, 1, 1)).await);
         let report = pb::AttemptReport {
             tenant: "acme".to_owned(),
             workspace: "prod".to_owned(),
@@ -134,7 +134,7 @@ mod tests {
         };
         let command = command(report).unwrap();
         let event_id = command.event_id();
-        folded(&apply(&one, command).await);
+        assert_folded(&apply(&one, command).await);
         assert_eq!(
             record_finish(&database, id).await,
             AppendResult::Duplicate { event_id }

@@ -29,7 +29,7 @@ impl Lane {
         if !self.streams.accepts_claims_of(
             claim.stream,
             claim.admission_shard,
-            Epoch::new(claim.claim.admission_epoch),
+            Epoch::new(claim.message.admission_epoch),
         ) {
             return applied(CommandOutcome::StaleAdmission);
         }
@@ -40,14 +40,14 @@ impl Lane {
         let Some(run) = run else {
             return applied(CommandOutcome::RunUnknown);
         };
-        let offered = |task_row| self.streams.next_attempt(task_row) == claim.claim.attempt;
+        let offered = |task_row| self.streams.next_attempt(task_row) == claim.message.attempt;
         if run
             .task_row(claim.task)
             .is_some_and(|task_row| task_row.state == TaskState::Ready && !offered(task_row))
         {
-            return applied(Refusal::NotReady(claim.claim.attempt).into());
+            return applied(Refusal::NotReady(claim.message.attempt).into());
         }
-        match event(run, claim) {
+        match claimed_event(run, claim) {
             Ok(event) => self.fold_event(shard, &event, at, pending),
             Err(refusal) => applied(refusal.into()),
         }
@@ -101,12 +101,12 @@ impl Lane {
     }
 }
 
-fn event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
+fn claimed_event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
     let Claim {
         tenant,
         run_id,
         task,
-        claim: message,
+        message,
         ..
     } = claim;
     let plan = run.plan.as_ref().ok_or(Refusal::RunIs(run.state))?;

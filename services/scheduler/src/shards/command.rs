@@ -45,7 +45,7 @@ pub(crate) struct Claim {
     pub admission_shard: AdmissionShard,
     pub task: TaskRef,
     pub event_id: Uuid,
-    pub claim: pb::Claim,
+    pub message: pb::Claim,
 }
 
 /// An attempt that the push queue accepted. The run provides the tenant.

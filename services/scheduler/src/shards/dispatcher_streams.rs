@@ -137,7 +137,7 @@ impl DispatcherStreams {
         if ready.is_empty()
             && !changes.withdrawn
             && changes.ended.is_empty()
-            && changes.cancelled.is_empty()
+            && changes.cancelling.is_empty()
         {
             return;
         }
@@ -163,7 +163,7 @@ impl DispatcherStreams {
         );
         update
             .cancelled
-            .extend(changes.cancelled.iter().filter_map(|task_ref| {
+            .extend(changes.cancelling.iter().filter_map(|task_ref| {
                 live_attempt(run, *task_ref, run.task_row(*task_ref)?, &mut items)
             }));
         update.ready.extend(offers);
@@ -373,7 +373,7 @@ fn ready_task(
         task: Some(wire::task_ref_to_proto(task_ref)),
         attempt: task_row.next_attempt(starts),
         failures: task_row.failures,
-        ready_time: task_row.ready_at.map(proto_time),
+        ready_time: task_row.first_ready_at.map(proto_time),
         item_json: items.take(task_ref).unwrap_or_default(),
     })
 }

@@ -382,7 +382,7 @@ impl Lane {
         let changed: Vec<ChangedRun<'a>> = pending
             .changes
             .iter()
-            .filter(|(_, changes)| !changes.is_empty())
+            .filter(|(_, changes)| !changes.writes_no_row())
             .filter_map(|(run_id, changes)| {
                 Some(ChangedRun {
                     run: self.shards[&run_id.shard()].runs.get(run_id)?,

@@ -10,7 +10,8 @@ use uuid::Uuid;
 pub(crate) struct ListedCheck {
     pub attempt_id: Uuid,
     /// The index of the check among those of the attempt.
-    pub place: i16,
+    #[sqlx(rename = "place")]
+    pub index: i16,
     pub asset_key: String,
     pub partition_key: String,
     pub ordinal: i32,
@@ -38,7 +39,7 @@ pub(crate) async fn list(
     tx: &mut TenantTx,
     (tenant, workspace): (&TenantId, &str),
     index: CheckIndex<'_>,
-    (at, attempt, place): CheckCursor,
+    (at, attempt, check): CheckCursor,
     limit: usize,
 ) -> Result<Vec<ListedCheck>, StoreError> {
     let statement = match &index {
@@ -52,7 +53,7 @@ pub(crate) async fn list(
         .bind(workspace)
         .bind(at)
         .bind(attempt)
-        .bind(place)
+        .bind(check)
         .bind(limit as i64);
     let select = match index {
         CheckIndex::Run(run) => select.bind(Uuid::from_bytes(*run.as_bytes())),
@@ -66,7 +67,8 @@ pub(crate) async fn list(
 #[derive(Debug, FromRow)]
 pub(crate) struct CheckRow {
     pub attempt_id: Uuid,
-    pub place: i16,
+    #[sqlx(rename = "place")]
+    pub index: i16,
     pub tenant: TenantId,
     pub workspace: String,
     pub asset_key: String,

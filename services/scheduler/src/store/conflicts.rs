@@ -14,7 +14,7 @@ pub(crate) struct ListedConflict {
     pub request: Vec<u8>,
     pub recorded_at: Timestamp,
     /// The request of the run that holds the key.
-    pub holder_request: Vec<u8>,
+    pub first_request: Vec<u8>,
 }
 
 /// Which conflicts a list contains; `None` matches any.

@@ -106,25 +106,25 @@ pub(crate) struct RunsAhead {
     pub started: i64,
     pub queued: i64,
     /// Some of the started ones.
-    pub holders: Vec<Uuid>,
+    pub started_runs: Vec<Uuid>,
 }
 
 pub(crate) async fn runs_ahead(
     tx: &mut TenantTx,
     tenant: &TenantId,
     run_number: i64,
-    holders_max: i64,
+    started_runs_max: i64,
 ) -> Result<RunsAhead, StoreError> {
     let count = query(include_str!("runs_ahead.sql"))
         .bind(tenant)
         .bind(all_shards())
         .bind(run_number)
-        .bind(holders_max);
-    let (started, queued, holders) = tx.one(count).await?;
+        .bind(started_runs_max);
+    let (started, queued, started_runs) = tx.one(count).await?;
     Ok(RunsAhead {
         started,
         queued,
-        holders,
+        started_runs,
     })
 }
 

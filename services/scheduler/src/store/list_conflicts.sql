@@ -1,6 +1,6 @@
 -- Lists run key conflicts, newest first, with the request of the run that holds the key.
 -- Run by store::conflicts::list.
-SELECT c.event_id, c.request, c.recorded_at, r.request AS holder_request
+SELECT c.event_id, c.request, c.recorded_at, r.request AS first_request
 FROM scheduler.run_key_conflicts c
 JOIN scheduler.runs r ON r.run_id = c.run_id
 WHERE c.tenant = $1 AND c.workspace = $2 AND (c.recorded_at, c.event_id) < ($3, $4)

@@ -5,7 +5,7 @@ WITH open AS MATERIALIZED (
     FROM scheduler.runs
     WHERE shard = ANY ($7) AND tenant = $1 AND state < 5 /* open */ AND state = ANY ($5) AND workspace = $2
         AND (created_at, run_number) < ($3, $4)
-), looked_at AS MATERIALIZED (
+), examined AS MATERIALIZED (
     SELECT run_number FROM open ORDER BY created_at DESC, run_number DESC LIMIT $6
 )
 SELECT r.run_id, r.run_number, r.state, r.reason, r.version, r.request, r.plan_id, r.plan_fingerprint, r.deployment_id,
@@ -13,7 +13,7 @@ SELECT r.run_id, r.run_number, r.state, r.reason, r.version, r.request, r.plan_i
     EXISTS (
         SELECT FROM scheduler.check_results c WHERE c.run_number = r.run_number AND NOT c.passed AND c.severity = 3 /* ERROR */
     ) AS flagged,
-    (SELECT count(*) FROM looked_at) AS looked_at
-FROM looked_at l
+    (SELECT count(*) FROM examined) AS examined
+FROM examined l
 CROSS JOIN LATERAL (SELECT * FROM scheduler.runs r WHERE r.run_number = l.run_number OFFSET 0) r
 ORDER BY r.created_at DESC, r.run_number DESC

@@ -18,7 +18,7 @@ pub(crate) struct RunQuery {
 #[derive(Debug, FromRow)]
 pub(crate) struct FoundRun {
     /// The number of the query, from 1.
-    pub place: i64,
+    pub number: i64,
     pub by_request: bool,
     pub run_id: Uuid,
     pub run_number: i64,

@@ -200,7 +200,7 @@ pub(crate) struct ListedRun {
     #[sqlx(flatten)]
     pub run: RunRecord,
     /// How many runs the statement examined, whether it returned them or not.
-    pub looked_at: i64,
+    pub examined: i64,
 }
 
 /// The first state in which a run has ended; the index of open runs contains the states before it.

@@ -55,7 +55,7 @@ impl StoredTask {
             session: self.session.map(i64::cast_unsigned),
             worker: self.worker_id.map(Uuid::into_bytes),
             changed_at: self.changed_at,
-            ready_at: self.ready_at,
+            first_ready_at: self.ready_at,
             claimed_at: self.claimed_at,
             started_at: self.started_at,
             ended_at: self.ended_at,

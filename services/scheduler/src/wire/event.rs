@@ -54,7 +54,7 @@ pub(crate) fn from_body(body: &Body, plan: Option<&Arc<Plan>>) -> Result<Event, 
         Body::PlanFailed(failed) => Event::PlanFailed {
             message: storable(&failed.message),
         },
-        Body::DispatchRequested(claim) => Event::Claimed {
+        Body::DispatchRequested(claim) => Event::DispatchRequested {
             task: task(claim.task, "DispatchRequested")?,
             attempt: claim.attempt,
             attempt_id: attempt(&claim.attempt_id, "DispatchRequested")?,
@@ -62,18 +62,18 @@ pub(crate) fn from_body(body: &Body, plan: Option<&Arc<Plan>>) -> Result<Event, 
             pushed: claim.mode() == pb::DispatchMode::Push,
             ack_us: claim.ack_timeout.as_ref().map_or(0, micros),
         },
-        Body::DispatchEnqueued(entry) => Event::Enqueued {
+        Body::DispatchEnqueued(entry) => Event::DispatchEnqueued {
             task: task(entry.task, "DispatchEnqueued")?,
             attempt_id: attempt(&entry.attempt_id, "DispatchEnqueued")?,
         },
-        Body::TaskStarted(started) => Event::Started {
+        Body::TaskStarted(started) => Event::TaskStarted {
             task: task(started.task, "TaskStarted")?,
             attempt_id: attempt(&started.attempt_id, "TaskStarted")?,
             worker: worker(&started.worker_id),
             session: session(&started.session),
         },
-        Body::TaskFinished(finished) => Event::Finished(Box::new(from_finished(finished)?)),
-        Body::TimerFired(fired) => Event::Timer {
+        Body::TaskFinished(finished) => Event::TaskFinished(Box::new(from_finished(finished)?)),
+        Body::TimerFired(fired) => Event::TimerFired {
             kind: timer_kind(fired.kind())?,
             task: fired.task.map(task_ref_from_proto),
             attempt_id: if fired.attempt_id.is_empty() {

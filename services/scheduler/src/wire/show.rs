@@ -172,7 +172,7 @@ pub(crate) fn task_from_row(
             .and_then(|error| pb::TaskError::decode(error).ok()),
         materialization_id: materialization_id(task_row),
         mapped_count: extras.mapped_count.filter(|_| is_parent),
-        ready_time: task_row.ready_at.map(proto_time),
+        ready_time: task_row.first_ready_at.map(proto_time),
         start_time: task_row.started_at.map(proto_time),
         end_time: task_row.ended_at.map(proto_time),
         retry_time: task_row

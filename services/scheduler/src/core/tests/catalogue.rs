@@ -29,7 +29,7 @@ fn task_row(world: &World, task_ref: TaskRef) -> &TaskRow {
 fn f02_a_dead_attempt_ends_once_for_repeated_timers() {
     let mut world = running();
     let dead = world.active(p(0));
-    let verdict = Event::Timer {
+    let verdict = Event::TimerFired {
         kind: TimerKind::Heartbeat,
         task: Some(p(0)),
         attempt_id: Some(dead),
@@ -105,19 +105,19 @@ fn f08_inv_8_events_of_a_lost_attempt_change_nothing() {
     world.timer(p(0), TimerKind::Retry);
     world.claim(p(0));
     let events = [
-        Event::Started {
+        Event::TaskStarted {
             task: p(0),
             attempt_id: paused,
             worker: None,
             session: 1,
         },
-        Event::Enqueued {
+        Event::DispatchEnqueued {
             task: p(0),
             attempt_id: paused,
         },
         finished(p(0), paused, Outcome::Succeeded),
         finished(p(0), paused, failed(ErrorCategory::UserCode)),
-        Event::Timer {
+        Event::TimerFired {
             kind: TimerKind::Execution,
             task: Some(p(0)),
             attempt_id: Some(paused),
@@ -182,7 +182,7 @@ fn f17_a_cancel_works_in_every_task_state() {
     };
     let enqueue: fn(&mut World) = |world| {
         let attempt_id = world.active(p(0));
-        world.fold(&Event::Enqueued {
+        world.fold(&Event::DispatchEnqueued {
             task: p(0),
             attempt_id,
         });
@@ -207,7 +207,7 @@ fn f17_a_cancel_works_in_every_task_state() {
     ] {
         let mut world = to(has);
         assert_eq!(
-            world.changes.cancelled,
+            world.changes.cancelling,
             [p(0)],
             "its worker is asked to stop"
         );

@@ -59,7 +59,7 @@ fn play(plan: &std::sync::Arc<crate::core::Plan>, dice: &[u8]) -> Vec<(Event, Ti
             .collect();
         let task_ref = open[usize::from(roll()) % open.len()];
         let task_row = world.run.task_row(task_ref).unwrap().clone();
-        let timer = |kind| Event::Timer {
+        let timer = |kind| Event::TimerFired {
             kind,
             task: Some(task_ref),
             attempt_id: task_row.attempt_id,
@@ -69,7 +69,7 @@ fn play(plan: &std::sync::Arc<crate::core::Plan>, dice: &[u8]) -> Vec<(Event, Ti
             TaskState::RetryWait => timer(TimerKind::Retry),
             _ => match roll() % 10 {
                 0 => timer(TimerKind::DispatchAck),
-                1 => Event::Started {
+                1 => Event::TaskStarted {
                     task: task_ref,
                     attempt_id: task_row.attempt_id.unwrap(),
                     worker: None,
@@ -100,11 +100,11 @@ fn play(plan: &std::sync::Arc<crate::core::Plan>, dice: &[u8]) -> Vec<(Event, Ti
 
 fn task_of(event: &Event) -> Option<TaskRef> {
     match event {
-        Event::Claimed { task, .. }
-        | Event::Enqueued { task, .. }
-        | Event::Started { task, .. } => Some(*task),
-        Event::Finished(finished) => Some(finished.task),
-        Event::Timer { task, .. } => *task,
+        Event::DispatchRequested { task, .. }
+        | Event::DispatchEnqueued { task, .. }
+        | Event::TaskStarted { task, .. } => Some(*task),
+        Event::TaskFinished(finished) => Some(finished.task),
+        Event::TimerFired { task, .. } => *task,
         _ => None,
     }
 }
@@ -179,7 +179,7 @@ proptest! {
         let events = play(&plan, &dice);
         let mut run = requested();
         for (event, at) in &events {
-            if let Event::Claimed { task, .. } = event {
+            if let Event::DispatchRequested { task, .. } = event {
                 let upstream = &plan.task(task.ordinal).upstream;
                 prop_assert!(upstream.iter().all(|up| run.task_row(p(*up)).unwrap().state == TaskState::Succeeded));
             }
@@ -206,7 +206,7 @@ proptest! {
 fn of_conflicting_events_the_first_wins() {
     let plan = plan(&[&[]]);
     let attempt = super::world::attempt_id(&plan, p(0), 1);
-    let timer = |kind| Event::Timer {
+    let timer = |kind| Event::TimerFired {
         kind,
         task: Some(p(0)),
         attempt_id: Some(attempt),

@@ -195,7 +195,7 @@ fn a_cancel_ends_waiting_tasks_and_stops_running_ones() {
             TaskState::Cancelled
         ]
     );
-    assert!(world.run.task_row(p(0)).unwrap().cancelling && world.changes.cancelled == [p(0)]);
+    assert!(world.run.task_row(p(0)).unwrap().cancelling && world.changes.cancelling == [p(0)]);
     assert_eq!(
         world.start(p(0), 1),
         Verdict::Refused(Refusal::AttemptCancelled)
@@ -245,7 +245,7 @@ fn a_paused_run_offers_its_tasks_again_when_it_resumes() {
 fn a_run_that_exceeds_its_duration_is_stopped() {
     let mut world = diamond();
     world.claim(p(0));
-    world.fold(&Event::Timer {
+    world.fold(&Event::TimerFired {
         kind: TimerKind::RunDuration,
         task: None,
         attempt_id: None,
@@ -263,10 +263,10 @@ fn items_create_mapped_tasks_and_downstream_waits_for_all() {
     let mut world = World::begun(mapped_plan(&[&[], &[0], &[1]], &[(1, 0)]));
     world.claim(p(0));
     let items = Some((3, Vec::new().into()));
-    let Event::Finished(done) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
+    let Event::TaskFinished(done) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
         unreachable!()
     };
-    world.fold(&Event::Finished(Box::new(Finished { items, ..*done })));
+    world.fold(&Event::TaskFinished(Box::new(Finished { items, ..*done })));
     let children: Vec<TaskRef> = (0..3).map(|item| TaskRef::mapped(1, item)).collect();
     assert!(
         children
@@ -506,7 +506,7 @@ fn f23_a_claim_may_skip_numbers_but_never_reuses_one() {
     let mut world = World::begun(plan(&[&[]]));
     let (erased, next) = (claimed(&world.plan, p(0), 1), claimed(&world.plan, p(0), 3));
     assert_eq!(world.fold(&next), Verdict::Folded);
-    let Event::Claimed { attempt_id, .. } = erased else {
+    let Event::DispatchRequested { attempt_id, .. } = erased else {
         unreachable!()
     };
     let late = finished(p(0), attempt_id, Outcome::Succeeded);
@@ -519,11 +519,12 @@ fn f23_a_claim_may_skip_numbers_but_never_reuses_one() {
 fn a_mapped_partition_is_complete_with_all_its_mapped_tasks() {
     let mut world = World::begun(mapped_plan(&[&[], &[0]], &[(1, 0)]));
     world.claim(p(0));
-    let Event::Finished(mut named) = finished(p(0), world.active(p(0)), Outcome::Succeeded) else {
+    let Event::TaskFinished(mut named) = finished(p(0), world.active(p(0)), Outcome::Succeeded)
+    else {
         unreachable!()
     };
     named.items = Some((2, [].as_slice().into()));
-    world.fold(&Event::Finished(named));
+    world.fold(&Event::TaskFinished(named));
     let updates = |world: &World| {
         world
             .changes

@@ -197,14 +197,14 @@ impl Scenario {
             outcome: "succeeded".into(),
             ..Default::default()
         });
-        let Event::Finished(mut event) =
+        let Event::TaskFinished(mut event) =
             finished(task_ref, world.active(task_ref), attempt.outcome())
         else {
             unreachable!("finished returns this variant")
         };
         event.message.clone_from(&attempt.message);
         event.items = Some((attempt.items, Arc::from([].as_slice())));
-        Event::Finished(event)
+        Event::TaskFinished(event)
     }
 }
 

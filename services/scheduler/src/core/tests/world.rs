@@ -128,7 +128,7 @@ impl World {
 
     pub(super) fn start(&mut self, task_ref: TaskRef, session: u64) -> Verdict {
         let attempt_id = self.active(task_ref);
-        self.fold(&Event::Started {
+        self.fold(&Event::TaskStarted {
             task: task_ref,
             attempt_id,
             worker: None,
@@ -143,7 +143,7 @@ impl World {
 
     pub(super) fn timer(&mut self, task_ref: TaskRef, kind: TimerKind) -> Verdict {
         let attempt_id = Some(self.active(task_ref));
-        self.fold(&Event::Timer {
+        self.fold(&Event::TimerFired {
             kind,
             task: Some(task_ref),
             attempt_id,
@@ -182,7 +182,7 @@ impl World {
 
 pub(super) fn claimed(plan: &Plan, task: TaskRef, attempt: u32) -> Event {
     let attempt_id = attempt_id(plan, task, attempt);
-    Event::Claimed {
+    Event::DispatchRequested {
         task,
         attempt,
         attempt_id,
@@ -193,7 +193,7 @@ pub(super) fn claimed(plan: &Plan, task: TaskRef, attempt: u32) -> Event {
 }
 
 pub(super) fn finished(task: TaskRef, attempt_id: AttemptId, outcome: Outcome) -> Event {
-    Event::Finished(Box::new(Finished {
+    Event::TaskFinished(Box::new(Finished {
         task,
         attempt_id,
         worker: None,

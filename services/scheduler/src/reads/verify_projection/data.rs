@@ -46,7 +46,7 @@ fn folded_check(folded_run: &FoldedRun, checked: &RecordedCheck) -> Option<Check
     let (ordinal, item) = columns_of(checked.task_ref);
     Some(CheckRow {
         attempt_id: Uuid::from_bytes(*checked.attempt_id.as_bytes()),
-        place: checked.place,
+        index: checked.index,
         tenant: folded_run.run.header.tenant.clone(),
         workspace: folded_run.run.header.workspace.to_string(),
         asset_key: plan
@@ -68,7 +68,7 @@ fn folded_check(folded_run: &FoldedRun, checked: &RecordedCheck) -> Option<Check
 }
 
 fn keyed_check(row: &CheckRow) -> (String, Value) {
-    let key = json!({ "attempt_id": attempt(row.attempt_id), "place": row.place });
+    let key = json!({ "attempt_id": attempt(row.attempt_id), "place": row.index });
     let line = json!({
         "tenant": row.tenant,
         "workspace": row.workspace,

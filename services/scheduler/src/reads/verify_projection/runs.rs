@@ -52,7 +52,7 @@ fn task_line(task_row: &TaskRow) -> Value {
         "session": task_row.session,
         "worker": task_row.worker.map(|id| servo_model::WorkerId::from_bytes(id).to_string()),
         "changed_at": task_row.changed_at.unix_us(),
-        "ready_at": task_row.ready_at.map(Timestamp::unix_us),
+        "ready_at": task_row.first_ready_at.map(Timestamp::unix_us),
         "claimed_at": task_row.claimed_at.map(Timestamp::unix_us),
         "started_at": task_row.started_at.map(Timestamp::unix_us),
         "ended_at": task_row.ended_at.map(Timestamp::unix_us),

@@ -170,8 +170,8 @@ fn refusal_reason(refusal: &Refusal) -> Reason {
         | Refusal::NotReady(_)
         | Refusal::NoAttempt
         | Refusal::NotDue
-        | Refusal::VersionIs(_) => Reason::InvalidState,
-        Refusal::Version(_) | Refusal::DataVersion(_) => Reason::VersionConflict,
+        | Refusal::MaterializationIs(_) => Reason::InvalidState,
+        Refusal::Version(_) | Refusal::MaterializationVersion(_) => Reason::VersionConflict,
     }
 }
 

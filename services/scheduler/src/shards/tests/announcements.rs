@@ -2,7 +2,7 @@
 
 use servo_local::TestDatabase;
 
-use super::{SchedulerMessage, apply, folded, instance, new_run, plan, run_id};
+use super::{SchedulerMessage, apply, assert_folded, instance, new_run, plan, run_id};
 
 #[tokio::test]
 async fn a_plan_is_announced_once_and_before_its_run() {
@@ -10,7 +10,7 @@ async fn a_plan_is_announced_once_and_before_its_run() {
     let mut one = instance(&database, "one").await;
     let (small, large) = (plan(&[&[]]), plan(&[&[], &[0]]));
     for (n, plan) in [(1, &small), (2, &small), (3, &large)] {
-        folded(&apply(&one, new_run(&one, plan, run_id(n), "f")).await);
+        assert_folded(&apply(&one, new_run(&one, plan, run_id(n), "f")).await);
     }
     let mut received = Vec::new();
     while let Ok(message) = one.messages.try_recv() {

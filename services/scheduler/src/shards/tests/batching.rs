@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::super::Applied;
 use super::manual_lane::{ManualLane, hold};
-use super::{finish, folded, keep_plan, plan, store};
+use super::{assert_folded, finish, keep_plan, plan, store};
 use crate::shards::SubmitError;
 use crate::shards::command::Submission;
 use crate::shards::lane::Message;
@@ -71,7 +71,12 @@ async fn waits(manual: &mut ManualLane, id: RunId) -> bool {
         manual.lane.handle(second, &mut messages).await;
     }
     for answer in [of_first, of_second] {
-        answer.await.unwrap().unwrap().iter().for_each(folded);
+        answer
+            .await
+            .unwrap()
+            .unwrap()
+            .iter()
+            .for_each(assert_folded);
     }
     waited
 }

@@ -10,8 +10,8 @@ use servo_model::{RunId, Service};
 use servo_proto::v1 as pb;
 
 use super::{
-    Instance, apply, attempt_id, claim, finish, finished, folded, instance, keep_plan, new_run,
-    plan, run_id, store,
+    Instance, apply, assert_folded, attempt_id, claim, finish, finished, instance, keep_plan,
+    new_run, plan, run_id, store,
 };
 use crate::shards::rebuild;
 use crate::shards::tests::rebuild::finish_with;
@@ -44,8 +44,8 @@ async fn receive(bus: &PostgresBus) -> Vec<pb::RunChanged> {
 }
 
 async fn run_attempt(one: &Instance, id: RunId, ordinal: u32, end: pb::TaskFinished) {
-    folded(&apply(one, claim(id, ordinal, 1, 1)).await);
-    folded(&apply(one, finish_with(id, ordinal, end)).await);
+    assert_folded(&apply(one, claim(id, ordinal, 1, 1)).await);
+    assert_folded(&apply(one, finish_with(id, ordinal, end)).await);
 }
 
 #[tokio::test]
@@ -53,18 +53,18 @@ async fn a_run_is_published_when_it_begins_and_ends_but_not_for_each_success() {
     let database = TestDatabase::create().await.unwrap();
     let (one, bus) = (instance(&database, "one").await, reader(&database).await);
     let (plan, id) = (plan(&[&[], &[0], &[1]]), run_id(5));
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let begun = receive(&bus).await;
     assert_eq!(begun.len(), 1, "{begun:?}");
     assert!(begun[0].created && begun[0].run_id == id.to_string() && begun[0].tenant == "acme");
     assert_eq!(begun[0].state(), pb::RunState::Running);
     for ordinal in 0..2 {
-        folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
-        folded(&apply(&one, finish(id, ordinal)).await);
+        assert_folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
+        assert_folded(&apply(&one, finish(id, ordinal)).await);
     }
     assert_eq!(receive(&bus).await, [], "task successes are not published");
-    folded(&apply(&one, claim(id, 2, 1, 1)).await);
-    folded(&apply(&one, finish(id, 2)).await);
+    assert_folded(&apply(&one, claim(id, 2, 1, 1)).await);
+    assert_folded(&apply(&one, finish(id, 2)).await);
     let ended = receive(&bus).await;
     assert_eq!(ended.len(), 1, "{ended:?}");
     assert_eq!(
@@ -86,7 +86,7 @@ async fn failures_and_materializations_are_published_once_even_after_a_rebuild()
     let (one, bus) = (instance(&database, "one").await, reader(&database).await);
     let (plan, id) = (plan(&[&[], &[]]), run_id(6));
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     receive(&bus).await;
     let mut made = finished(id, 0, 1);
     made.outputs = vec![pb::Output {
@@ -133,9 +133,9 @@ async fn f28_runs_end_without_a_consumer_and_it_catches_up_later() {
     let plan = plan(&[&[]]);
     for n in 1..=20 {
         let id = run_id(n);
-        folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-        folded(&apply(&one, claim(id, 0, 1, 1)).await);
-        folded(&apply(&one, finish(id, 0)).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+        assert_folded(&apply(&one, claim(id, 0, 1, 1)).await);
+        assert_folded(&apply(&one, finish(id, 0)).await);
         assert_eq!(
             super::states(&one.store, id).await.0,
             RunState::Succeeded.code()

@@ -7,7 +7,7 @@ use servo_proto::v1 as pb;
 use servo_store::{Lease, LeaseTtl, Leases, Store};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{claim, dispatcher_stream, folded, known_plan, run_with};
+use super::{assert_folded, claim, dispatcher_stream, known_plan, run_with};
 use crate::core::Limits;
 use crate::metrics::Metrics;
 use crate::shards::command::Submission;
@@ -56,7 +56,12 @@ impl ManualLane {
                 reply,
             }])
             .await;
-        answer.await.unwrap().unwrap().iter().for_each(folded);
+        answer
+            .await
+            .unwrap()
+            .unwrap()
+            .iter()
+            .for_each(assert_folded);
     }
 
     /// Begins a run of `plan` and claims all of its tasks.

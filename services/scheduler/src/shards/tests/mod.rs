@@ -209,7 +209,7 @@ pub(super) fn known_plan(plans: &Plans, plan: &pb::Plan) -> NewPlan {
 }
 
 pub(crate) fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Command {
-    let claim = pb::Claim {
+    let message = pb::Claim {
         tenant: "acme".to_owned(),
         run_id: id.to_string(),
         task: Some(pb::TaskRef {
@@ -228,7 +228,7 @@ pub(crate) fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Comman
         admission_shard: acme().admission_shard(),
         task: TaskRef::planned(ordinal),
         event_id: event_id(),
-        claim,
+        message,
     }))
 }
 
@@ -266,18 +266,18 @@ fn finish(id: RunId, ordinal: u32) -> Command {
     }))
 }
 
-pub(crate) async fn apply(instance: &Instance, apply: Command) -> super::Applied {
-    let shard = apply.run_id().shard();
+pub(crate) async fn apply(instance: &Instance, command: Command) -> super::Applied {
+    let shard = command.run_id().shard();
     instance
         .shards
-        .submit(shard, vec![apply])
+        .submit(shard, vec![command])
         .await
         .unwrap()
         .remove(0)
 }
 
-pub(crate) fn folded(done: &super::Applied) {
-    assert_eq!(done.outcome, CommandOutcome::Fold(Verdict::Folded));
+pub(crate) fn assert_folded(applied: &super::Applied) {
+    assert_eq!(applied.outcome, CommandOutcome::Fold(Verdict::Folded));
 }
 
 async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
@@ -302,7 +302,7 @@ async fn a_run_is_folded_from_its_request_to_its_end() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[0]]), run_id(5));
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     assert_eq!(
         states(&one.store, id).await,
         (
@@ -311,8 +311,8 @@ async fn a_run_is_folded_from_its_request_to_its_end() {
         )
     );
     for ordinal in 0..2 {
-        folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
-        folded(&apply(&one, finish(id, ordinal)).await);
+        assert_folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
+        assert_folded(&apply(&one, finish(id, ordinal)).await);
     }
     assert_eq!(
         states(&one.store, id).await,
@@ -349,8 +349,8 @@ async fn another_instance_continues_where_the_first_stopped() {
     let (plan, id) = (plan(&[&[], &[0], &[0], &[1, 2]]), run_id(9));
     keep_plan(&database, &plan).await;
     let one = instance(&database, "one").await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-    folded(&apply(&one, claim(id, 0, 1, 1)).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, claim(id, 0, 1, 1)).await);
     one.lease_loop.leave().await;
     let refused = one
         .shards
@@ -360,7 +360,7 @@ async fn another_instance_continues_where_the_first_stopped() {
     assert_eq!(refused, SubmitError::NotHeld);
 
     let two = instance(&database, "two").await;
-    folded(&apply(&two, finish(id, 0)).await);
+    assert_folded(&apply(&two, finish(id, 0)).await);
     let (run, tasks) = states(&two.store, id).await;
     assert_eq!(run, RunState::Running.code());
     assert_eq!(
@@ -381,11 +381,11 @@ async fn events_of_others_are_folded_before_those_of_the_holder() {
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[]]), run_id(3));
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
-    folded(&apply(&one, claim(id, 0, 1, 1)).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, claim(id, 0, 1, 1)).await);
     record_finish(&database, id).await;
     // The holder has not read the event yet; its next flush does.
-    folded(&apply(&one, claim(id, 1, 1, 1)).await);
+    assert_folded(&apply(&one, claim(id, 1, 1, 1)).await);
     let (_, tasks) = states(&one.store, id).await;
     assert_eq!(
         tasks,
@@ -445,10 +445,10 @@ async fn f23_timers_continue_after_a_lost_claim_with_a_recorded_outcome() {
         ..Default::default()
     });
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     // Its claim was lost, so the outcome has no effect; then the same attempt is claimed again.
     record_finish(&database, id).await;
-    folded(&apply(&one, claim(id, 0, 1, 1)).await);
+    assert_folded(&apply(&one, claim(id, 0, 1, 1)).await);
     let refused = one
         .shards
         .submit(id.shard(), vec![finish(id, 0)])
@@ -466,7 +466,7 @@ async fn a_dispatcher_receives_ready_tasks_and_claims_of_an_older_one_are_refuse
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[0]]), run_id(4));
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let (stream, mut messages) = dispatcher_stream(7);
     one.shards.open_stream(&stream).await.unwrap();
     // The answer follows the opening of the stream, so the snapshots were sent.
@@ -488,8 +488,8 @@ async fn a_dispatcher_receives_ready_tasks_and_claims_of_an_older_one_are_refuse
         [(TaskRef::planned(0), 1)]
     );
 
-    folded(&apply(&one, claim(id, 0, 1, 7)).await);
-    folded(&apply(&one, finish(id, 0)).await);
+    assert_folded(&apply(&one, claim(id, 0, 1, 7)).await);
+    assert_folded(&apply(&one, finish(id, 0)).await);
     let mut updates = Vec::new();
     while let Ok(message) = messages.try_recv() {
         if let Some(SchedulerMessage::Update(update)) = message.message {
@@ -508,14 +508,14 @@ async fn large_snapshots_and_updates_are_split_into_messages() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&vec![&[] as &[u32]; 600]), run_id(4));
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let submit = async |commands: Vec<Command>| {
         one.shards
             .submit(id.shard(), commands)
             .await
             .unwrap()
             .iter()
-            .for_each(folded);
+            .for_each(assert_folded);
     };
     submit((0..600).map(|ordinal| claim(id, ordinal, 1, 1)).collect()).await;
     let (again, mut messages) = dispatcher_stream(1);

@@ -9,7 +9,7 @@ use servo_proto::v1 as pb;
 use servo_proto::v1::admit_response::Message as SchedulerMessage;
 use servo_store::query;
 
-use super::{Instance, apply, claim, folded, instance, new_run, plan, store};
+use super::{Instance, apply, assert_folded, claim, instance, new_run, plan, store};
 use crate::shards::rebuild;
 
 /// More than the cache keeps without a run.
@@ -50,7 +50,7 @@ async fn runs_of_many_plans(database: &TestDatabase) -> Instance {
     keep_plans(database).await;
     let one = instance(database, "one").await;
     for n in 0..PLANS {
-        folded(&apply(&one, new_run(&one, &nth_plan(n), nth_run(n), "f")).await);
+        assert_folded(&apply(&one, new_run(&one, &nth_plan(n), nth_run(n), "f")).await);
     }
     one.lease_loop.leave().await;
     one
@@ -71,7 +71,7 @@ async fn the_next_holder_restores_runs_of_more_plans_than_are_cached() {
     runs_of_many_plans(&database).await;
     let mut two = instance(&database, "two").await;
     // The answer follows the opening of the stream, so the snapshots were sent.
-    folded(&apply(&two, claim(nth_run(0), 0, 1, 1)).await);
+    assert_folded(&apply(&two, claim(nth_run(0), 0, 1, 1)).await);
     let mut ready = BTreeSet::new();
     while let Ok(message) = two.messages.try_recv() {
         if let Some(SchedulerMessage::Snapshot(part)) = message.message {

@@ -22,9 +22,9 @@ fn finish_quarantined(id: RunId, ordinal: u32) -> Command {
 
 /// Runs `t/a0` before `t/a1`, the first with a quarantined output.
 async fn run_with_quarantine(instance: &Instance, plan: &pb::Plan, id: RunId) {
-    folded(&apply(instance, new_run(instance, plan, id, "f")).await);
-    folded(&apply(instance, claim(id, 0, 1, 1)).await);
-    folded(&apply(instance, finish_quarantined(id, 0)).await);
+    assert_folded(&apply(instance, new_run(instance, plan, id, "f")).await);
+    assert_folded(&apply(instance, claim(id, 0, 1, 1)).await);
+    assert_folded(&apply(instance, finish_quarantined(id, 0)).await);
 }
 
 async fn second_state(instance: &Instance, id: RunId) -> i16 {
@@ -51,9 +51,9 @@ async fn the_event_of_a_quarantined_output_records_whether_a_promoted_version_ex
         TaskState::Skipped.code()
     );
 
-    folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
-    folded(&apply(&one, claim(run_id(3), 0, 1, 1)).await);
-    folded(&apply(&one, finish(run_id(3), 0)).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
+    assert_folded(&apply(&one, claim(run_id(3), 0, 1, 1)).await);
+    assert_folded(&apply(&one, finish(run_id(3), 0)).await);
     // Now there is one, written by a run on another shard.
     run_with_quarantine(&one, &plan, run_id(4)).await;
     assert_eq!(second_state(&one, run_id(4)).await, TaskState::Ready.code());
@@ -67,8 +67,8 @@ async fn the_event_of_a_quarantined_output_records_whether_a_promoted_version_ex
 
 /// Runs `t/a0` and returns the version it wrote.
 async fn made(one: &Instance, plan: &pb::Plan, id: RunId, gating: pb::Gating) -> AttemptId {
-    folded(&apply(one, new_run(one, plan, id, "f")).await);
-    folded(&apply(one, claim(id, 0, 1, 1)).await);
+    assert_folded(&apply(one, new_run(one, plan, id, "f")).await);
+    assert_folded(&apply(one, claim(id, 0, 1, 1)).await);
     let outputs = vec![pb::Output {
         asset_key: "t/a0".to_owned(),
         ..Default::default()
@@ -88,7 +88,7 @@ async fn made(one: &Instance, plan: &pb::Plan, id: RunId, gating: pb::Gating) ->
         checks,
         ..finished(id, 0, 1)
     };
-    folded(&apply(one, super::rebuild::finish_with(id, 0, end)).await);
+    assert_folded(&apply(one, super::rebuild::finish_with(id, 0, end)).await);
     attempt_id(id, 0, 1)
 }
 
@@ -144,20 +144,20 @@ async fn an_approved_version_is_promoted_unless_a_newer_one_is() {
 
     let refused = |refusal: Refusal| CommandOutcome::Fold(Verdict::Refused(refusal));
     let stale = apply(&one, decide(run_id(3), Reject, 3)).await.outcome;
-    assert_eq!(stale, refused(Refusal::DataVersion(1)));
+    assert_eq!(stale, refused(Refusal::MaterializationVersion(1)));
     let never_in_doubt = apply(&one, decide(run_id(1), Approve, 2)).await.outcome;
     assert_eq!(
         never_in_doubt,
-        refused(Refusal::VersionIs(MaterializationState::Promoted))
+        refused(Refusal::MaterializationIs(MaterializationState::Promoted))
     );
 
-    folded(&apply(&one, decide(run_id(3), Reject, 2)).await);
+    assert_folded(&apply(&one, decide(run_id(3), Reject, 2)).await);
     assert_eq!(
         read(&one).await,
         Some(first),
         "a rejected version is never promoted"
     );
-    folded(&apply(&one, decide(run_id(2), Approve, 2)).await);
+    assert_folded(&apply(&one, decide(run_id(2), Approve, 2)).await);
     assert_eq!(
         read(&one).await,
         Some(second),
@@ -169,13 +169,13 @@ async fn an_approved_version_is_promoted_unless_a_newer_one_is() {
     );
     assert_eq!(
         apply(&one, decide(run_id(2), Reject, 3)).await.outcome,
-        refused(Refusal::VersionIs(MaterializationState::Promoted))
+        refused(Refusal::MaterializationIs(MaterializationState::Promoted))
     );
 
     // Approved after a newer version was promoted, which stays.
     made(&one, &plan, run_id(4), pb::Gating::Quarantine).await;
     let fifth = made(&one, &plan, run_id(5), pb::Gating::Allow).await;
-    folded(&apply(&one, decide(run_id(4), Approve, 2)).await);
+    assert_folded(&apply(&one, decide(run_id(4), Approve, 2)).await);
     assert_eq!(read(&one).await, Some(fifth));
     rebuilt_alike(&one).await;
 }

@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::rebuild::finish_with;
 use super::{
-    Instance, LEASE, acme, apply, attempt_id, claim, event_id, finish, finished, folded, instance,
-    keep_plan, new_run, plan, run_id, states, store,
+    Instance, LEASE, acme, apply, assert_folded, attempt_id, claim, event_id, finish, finished,
+    instance, keep_plan, new_run, plan, run_id, states, store,
 };
 use crate::core::Verdict;
 use crate::shards::{Command, CommandOutcome, Enqueued, SubmitError};
@@ -176,10 +176,10 @@ fn pushed(id: RunId) -> (Command, Command) {
         unreachable!()
     };
     let mut claimed = Arc::into_inner(claimed).unwrap();
-    claimed.claim.mode = pb::DispatchMode::Push.into();
+    claimed.message.mode = pb::DispatchMode::Push.into();
     let entry = pb::DispatchEnqueued {
         run_id: id.to_string(),
-        task: claimed.claim.task,
+        task: claimed.message.task,
         attempt_id: attempt_id(id, 0, 1).to_string(),
         queue_entry_id: "d_x".to_owned(),
         queue: "q".to_owned(),
@@ -203,9 +203,9 @@ async fn a_queue_report_is_folded_after_its_flush_was_retried() {
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(5));
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let (claimed, enqueued) = pushed(id);
-    folded(&apply(&one, claimed).await);
+    assert_folded(&apply(&one, claimed).await);
     // The holder has not read this event: its flush is retried with reloaded runs.
     let callback = store(&database, Service::Callback);
     callback
@@ -213,7 +213,7 @@ async fn a_queue_report_is_folded_after_its_flush_was_retried() {
         .append(vec![foreign(id.shard())])
         .await
         .unwrap();
-    folded(&apply(&one, enqueued).await);
+    assert_folded(&apply(&one, enqueued).await);
     assert_eq!(
         states(&one.store, id).await.1,
         [TaskState::Dispatched.code()]
@@ -226,7 +226,7 @@ async fn an_instance_with_an_expired_lease_does_not_refuse_events() {
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(6));
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     tokio::time::sleep(LEASE).await;
     let two = instance(&database, "two").await;
     submit_until_folded(&two, || claim(id, 0, 1, 1)).await;
@@ -237,7 +237,7 @@ async fn an_instance_with_an_expired_lease_does_not_refuse_events() {
         .await
         .unwrap_err();
     assert_eq!(refused, SubmitError::NotHeld);
-    folded(&apply(&two, finish(id, 0)).await);
+    assert_folded(&apply(&two, finish(id, 0)).await);
 }
 
 /// Makes the next statement that writes to the table fail with a serialization error, and about

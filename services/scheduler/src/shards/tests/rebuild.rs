@@ -10,8 +10,8 @@ use servo_store::sqlx::{self, Connection, PgConnection};
 use servo_store::{Store, query};
 
 use super::{
-    acme, apply, attempt_id, claim, event_id, finished, folded, instance, keep_plan, new_run, plan,
-    run_id, states,
+    acme, apply, assert_folded, attempt_id, claim, event_id, finished, instance, keep_plan,
+    new_run, plan, run_id, states,
 };
 use crate::shards::{Command, Rebuilt, RunEvent, rebuild};
 
@@ -23,9 +23,9 @@ async fn lived_in() -> (TestDatabase, Store) {
     keep_plan(&database, &plan).await;
     for n in 1..=6 {
         let id = run_id(n);
-        folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
         for ordinal in 0..u32::from(n.min(4)) {
-            folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
+            assert_folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
             let mut end = finished(id, ordinal, 1);
             end.outputs = vec![pb::Output {
                 asset_key: format!("t/a{ordinal}"),
@@ -38,7 +38,7 @@ async fn lived_in() -> (TestDatabase, Store) {
                     ..Default::default()
                 });
             }
-            folded(&apply(&one, finish_with(id, ordinal, end)).await);
+            assert_folded(&apply(&one, finish_with(id, ordinal, end)).await);
             if (n, ordinal) == (6, 2) {
                 break;
             }
@@ -47,8 +47,8 @@ async fn lived_in() -> (TestDatabase, Store) {
     // Several runs write the same partitions at once; the result must not depend on which share a
     // flush.
     for n in 7..=12 {
-        folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
-        folded(&apply(&one, claim(run_id(n), 0, 1, 1)).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
+        assert_folded(&apply(&one, claim(run_id(n), 0, 1, 1)).await);
     }
     let ends = (7..=12).map(|n| {
         let mut end = finished(run_id(n), 0, 1);
@@ -61,7 +61,7 @@ async fn lived_in() -> (TestDatabase, Store) {
     futures::future::join_all(ends)
         .await
         .iter()
-        .for_each(folded);
+        .for_each(assert_folded);
     one.lease_loop.leave().await;
     (database, one.store)
 }

@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::manual_lane::{ManualLane, hold, leases};
 use super::sizes::finish_saying;
-use super::{acme, finish, folded, keep_plan, plan, run_id, store};
+use super::{acme, assert_folded, finish, keep_plan, plan, run_id, store};
 use crate::core::Verdict;
 use crate::shards::command::Submission;
 use crate::shards::lane::{Lane, Message};
@@ -121,7 +121,7 @@ async fn a_renewal_with_another_epoch_loads_the_shard_under_the_new_lease() {
     let lane = &mut held.manual.lane;
     lane.handle(Message::Renewed(Box::new(lease)), &mut messages)
         .await;
-    folded(&submit(lane, vec![finish(id, 0)]).await[0]);
+    assert_folded(&submit(lane, vec![finish(id, 0)]).await[0]);
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_command_of_another_tenant_does_not_hide_the_run() {
     let commands = vec![Command::Event(Arc::new(foreign)), finish(id, 0)];
     let applied = submit(lane, commands).await;
     assert_eq!(applied[0].outcome, CommandOutcome::RunUnknown);
-    folded(&applied[1]);
+    assert_folded(&applied[1]);
 }
 
 #[tokio::test]
@@ -147,7 +147,7 @@ async fn an_ended_run_is_evicted_whatever_the_outcome_of_its_command_is() {
     let id = run_id(7);
     let mut held = claimed(id, 1).await;
     let lane = &mut held.manual.lane;
-    folded(&submit(lane, vec![finish(id, 0)]).await[0]);
+    assert_folded(&submit(lane, vec![finish(id, 0)]).await[0]);
     assert!(!in_memory(lane, id));
     let large = finish_saying(id, 0, |message| message.skip_reason = "x".repeat(70_000));
     let applied = submit(lane, vec![large]).await;

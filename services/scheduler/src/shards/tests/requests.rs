@@ -14,8 +14,8 @@ use servo_store::{NewEvent, Store, query};
 use uuid::Uuid;
 
 use super::{
-    acme, apply, claim, event_id, folded, instance, keep_plan, new_plan, new_run, plan, run_id,
-    states, store,
+    acme, apply, assert_folded, claim, event_id, instance, keep_plan, new_plan, new_run, plan,
+    run_id, states, store,
 };
 use crate::core::Verdict;
 use crate::shards::{Command, CommandOutcome, PlanFailure, PlanOutcome, SubmitError};
@@ -72,7 +72,7 @@ async fn inv_12_a_conflicting_request_is_recorded_and_starts_no_run() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(6));
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let before = states(&one.store, id).await;
     let own = apply(&one, new_run(&one, &plan, id, "other")).await;
     assert_eq!(own.outcome, CommandOutcome::Conflict);
@@ -84,7 +84,7 @@ async fn inv_12_a_conflicting_request_is_recorded_and_starts_no_run() {
     assert_eq!(again.unwrap_err(), SubmitError::KeyTaken);
     let foreign = append_request(&database, id, "a third").await;
     // Folded with the next flush.
-    folded(&apply(&one, claim(id, 0, 1, 1)).await);
+    assert_folded(&apply(&one, claim(id, 0, 1, 1)).await);
     let run = Uuid::from_bytes(*id.as_bytes());
     assert_eq!(
         conflicts(&one.store).await,
@@ -129,7 +129,7 @@ async fn an_appended_request_is_planned_by_every_holder_of_its_shard() {
             result,
         }))
     };
-    folded(&apply(&two, give(Ok(new_plan(&two, &plan)))).await);
+    assert_folded(&apply(&two, give(Ok(new_plan(&two, &plan)))).await);
     assert_eq!(
         states(&two.store, id).await,
         (RunState::Running.code(), vec![TaskState::Ready.code()])
@@ -166,7 +166,7 @@ async fn a_run_that_cannot_be_planned_fails_with_the_reason() {
         run_id: id,
         result: Err(failed),
     };
-    folded(&apply(&one, Command::Plan(Arc::new(plan))).await);
+    assert_folded(&apply(&one, Command::Plan(Arc::new(plan))).await);
     let row: Vec<(i16, Option<String>)> = one
         .store
         .loops()

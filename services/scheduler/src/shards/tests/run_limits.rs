@@ -12,8 +12,8 @@ use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 
 use super::sizes::large_run;
 use super::{
-    Instance, acme, apply, claim, finish, folded, instance, keep_plan, limited, new_plan, new_run,
-    plan, run_id, states,
+    Instance, acme, apply, assert_folded, claim, finish, instance, keep_plan, limited, new_plan,
+    new_run, plan, run_id, states,
 };
 use crate::core::{Excess, Limits, RunLimits};
 use crate::shards::{Command, CommandOutcome, NewRun, PlanOutcome, SubmitError};
@@ -72,7 +72,7 @@ async fn runs_above_the_limit_wait_and_start_oldest_first() {
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     for n in [1, 66, 3] {
-        folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
     }
     assert_eq!(
         states(&one.store, run_id(1)).await.0,
@@ -85,8 +85,8 @@ async fn runs_above_the_limit_wait_and_start_oldest_first() {
         );
     }
     for (ends, starts) in [(1, 66), (66, 3)] {
-        folded(&apply(&one, claim(run_id(ends), 0, 1, 1)).await);
-        folded(&apply(&one, finish(run_id(ends), 0)).await);
+        assert_folded(&apply(&one, claim(run_id(ends), 0, 1, 1)).await);
+        assert_folded(&apply(&one, finish(run_id(ends), 0)).await);
         let (started, verdict) = start_next(&mut one, &plan).await;
         assert_eq!(
             (started, verdict),
@@ -119,7 +119,7 @@ async fn f19_two_instances_never_exceed_the_limit() {
                 .submit(run_id(n).shard(), vec![requested])
                 .await
             {
-                Ok(done) => return folded(&done[0]),
+                Ok(done) => return assert_folded(&done[0]),
                 Err(_) => tokio::task::yield_now().await,
             }
         }
@@ -142,7 +142,7 @@ async fn a_run_waits_again_when_its_capacity_is_gone() {
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     for n in [1, 2] {
-        folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
     }
     one.limits_tx.send_replace(only(max_concurrent(2)));
     one.shards.recheck_capacity();
@@ -182,7 +182,7 @@ async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
         plan: None,
         ..Arc::into_inner(new).unwrap()
     };
-    folded(&apply(&one, Command::Run(Arc::new(new))).await);
+    assert_folded(&apply(&one, Command::Run(Arc::new(new))).await);
     let startable = one.waiting.recv().await.unwrap();
     one.limits_tx.send_replace(only(max_concurrent(0)));
     let result = |one: &Instance| {
@@ -204,7 +204,7 @@ async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
         .unwrap()
         .unwrap();
     assert_eq!(again.run_id, run_id(4));
-    folded(&apply(&one, result(&one)).await);
+    assert_folded(&apply(&one, result(&one)).await);
 }
 
 /// Hides the table of runs, or shows it again.
@@ -223,7 +223,7 @@ async fn a_starting_run_is_started_again_after_its_shard_was_reloaded() {
     let mut one = limited(&database, "one", only(max_concurrent(0))).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, run_id(2), "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, run_id(2), "f")).await);
     one.limits_tx.send_replace(only(max_concurrent(1)));
     one.shards.recheck_capacity();
     let startable = one.waiting.recv().await.unwrap();
@@ -254,7 +254,7 @@ async fn the_next_holder_finds_waiting_runs() {
     let one = limited(&database, "one", only(max_concurrent(0))).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, run_id(7), "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, run_id(7), "f")).await);
     one.lease_loop.leave().await;
     let mut two = instance(&database, "two").await;
     assert_eq!(start_next(&mut two, &plan).await.0, run_id(7));
@@ -266,7 +266,7 @@ async fn runs_wait_until_limits_are_known() {
     let mut one = limited(&database, "one", Limits::default()).await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, run_id(8), "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, run_id(8), "f")).await);
     assert_eq!(
         states(&one.store, run_id(8)).await.0,
         RunState::Pending.code()
@@ -291,7 +291,7 @@ async fn runs_above_the_queue_or_daily_limit_are_refused_without_an_event() {
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     for n in [1, 2] {
-        folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
     }
     let refused = apply(&one, new_run(&one, &plan, run_id(3), "f")).await;
     assert_eq!(
@@ -351,7 +351,7 @@ async fn a_run_that_is_set_aside_does_not_block_waiting_runs() {
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
     for n in [1, 2] {
-        folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
+        assert_folded(&apply(&one, new_run(&one, &plan, run_id(n), "f")).await);
     }
     let set_aside = "UPDATE scheduler.runs SET set_aside = 'x' WHERE run_id = $1";
     let uuid = uuid::Uuid::from_bytes(*run_id(1).as_bytes());
@@ -365,7 +365,7 @@ async fn a_run_that_is_set_aside_does_not_block_waiting_runs() {
     let started = tokio::time::timeout(Duration::from_secs(5), start_next(&mut one, &plan)).await;
     assert_eq!(started.unwrap().0, run_id(2));
     // It does not count as a waiting run either.
-    folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, run_id(3), "f")).await);
 }
 
 #[tokio::test]
@@ -383,7 +383,7 @@ async fn a_run_that_is_refused_for_its_size_takes_no_capacity() {
         matches!(outcome, CommandOutcome::TooLarge(_)),
         "{outcome:?}"
     );
-    folded(&applied[1]);
+    assert_folded(&applied[1]);
     assert_eq!(states(&one.store, small).await.0, RunState::Running.code());
 }
 
@@ -405,7 +405,7 @@ async fn runs_of_today_are_counted_up_to_the_daily_limit_over_all_workspaces() {
         };
         let mut new = Arc::into_inner(new).unwrap();
         new.workspace = workspace.to_owned();
-        folded(&apply(&one, Command::Run(Arc::new(new))).await);
+        assert_folded(&apply(&one, Command::Run(Arc::new(new))).await);
     }
     let mut tx = one.store.loops().begin().await.unwrap();
     for (daily_max, counted) in [(0, 0), (3, 3), (9, 4)] {

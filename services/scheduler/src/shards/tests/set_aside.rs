@@ -22,8 +22,8 @@ async fn two_runs(database: &TestDatabase, one: &Instance) -> (RunId, RunId) {
     );
     assert_eq!(bad.shard(), good.shard());
     for id in [bad, good] {
-        folded(&apply(one, new_run(one, &plan, id, "f")).await);
-        folded(&apply(one, claim(id, 0, 1, 1)).await);
+        assert_folded(&apply(one, new_run(one, &plan, id, "f")).await);
+        assert_folded(&apply(one, claim(id, 0, 1, 1)).await);
     }
     (bad, good)
 }
@@ -50,7 +50,7 @@ async fn a_run_with_an_unreadable_event_is_set_aside_and_its_shard_continues() {
     let (bad, good) = two_runs(&database, &one).await;
     record(&database, bad, vec![0xff, 0xff]).await;
     record_finish(&database, good).await;
-    folded(&apply(&one, claim(good, 1, 1, 1)).await);
+    assert_folded(&apply(&one, claim(good, 1, 1, 1)).await);
     assert_eq!(
         states(&one.store, good).await.1,
         [TaskState::Succeeded, TaskState::Queued].map(TaskState::code)
@@ -73,7 +73,7 @@ async fn a_run_with_an_unreadable_event_is_set_aside_and_its_shard_continues() {
         states(&two.store, bad).await.1,
         [TaskState::Queued, TaskState::Ready].map(TaskState::code)
     );
-    folded(&apply(&two, finish(good, 1)).await);
+    assert_folded(&apply(&two, finish(good, 1)).await);
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn only_the_run_whose_rows_cannot_be_stored_is_set_aside() {
     )
     .await;
     record_finish(&database, good).await;
-    folded(&apply(&one, claim(good, 1, 1, 1)).await);
+    assert_folded(&apply(&one, claim(good, 1, 1, 1)).await);
     assert!(
         reason(&one.store, bad)
             .await
@@ -130,9 +130,9 @@ async fn a_lane_reloads_its_shards_after_a_panic() {
         .unwrap_err();
     assert_eq!(lost, SubmitError::NotHeld);
     one.lease_loop.clone().run_once().await.unwrap();
-    folded(&apply(&one, finish(good, 0)).await);
+    assert_folded(&apply(&one, finish(good, 0)).await);
     // The dispatcher's stream is still open.
-    folded(&apply(&one, claim(good, 1, 1, 1)).await);
+    assert_folded(&apply(&one, claim(good, 1, 1, 1)).await);
 }
 
 /// Changes rows behind the back of the holder, as another version or a fault would.
@@ -157,7 +157,7 @@ async fn a_run_whose_plan_is_gone_is_set_aside_and_its_shard_continues() {
         .unwrap();
     record_finish(&database, bad).await;
     let two = instance(&database, "two").await;
-    folded(&apply(&two, finish(good, 0)).await);
+    assert_folded(&apply(&two, finish(good, 0)).await);
     assert_eq!(
         apply(&two, finish(bad, 0)).await.outcome,
         CommandOutcome::SetAside

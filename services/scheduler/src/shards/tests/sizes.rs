@@ -37,7 +37,7 @@ async fn a_request_may_name_ten_thousand_but_not_a_hundred_thousand_partitions()
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let plan = plan(&[&[]]);
-    folded(&apply(&one, large_run(&one, &plan, run_id(1), 10_000)).await);
+    assert_folded(&apply(&one, large_run(&one, &plan, run_id(1), 10_000)).await);
     let done = apply(&one, large_run(&one, &plan, run_id(2), 100_000)).await;
     assert!(
         matches!(&done.outcome, CommandOutcome::TooLarge(why) if why.contains("1048576")),
@@ -51,9 +51,9 @@ async fn an_outcome_that_cannot_be_stored_does_not_fail_other_submissions() {
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[], &[], &[]]), run_id(3));
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     for ordinal in 0..3 {
-        folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
+        assert_folded(&apply(&one, claim(id, ordinal, 1, 1)).await);
     }
     let large = finish_saying(id, 0, |message| message.skip_reason = "x".repeat(70_000));
     let done = one
@@ -65,7 +65,7 @@ async fn an_outcome_that_cannot_be_stored_does_not_fail_other_submissions() {
         matches!(done[0].outcome, CommandOutcome::TooLarge(_)),
         "{done:?}"
     );
-    folded(&done[1]);
+    assert_folded(&done[1]);
     super::set_aside::refuse_session(&database, "poison").await;
     let poison = finish_saying(id, 0, |message| message.session = "poison".to_owned());
     let (bad, good) = tokio::join!(
@@ -73,7 +73,7 @@ async fn an_outcome_that_cannot_be_stored_does_not_fail_other_submissions() {
         one.shards.submit(id.shard(), vec![finish(id, 2)])
     );
     assert!(matches!(bad, Err(SubmitError::Unavailable(_))), "{bad:?}");
-    folded(&good.unwrap()[0]);
+    assert_folded(&good.unwrap()[0]);
 }
 
 /// Makes a statement that inserts more than this many tasks fail with a timeout.
@@ -111,8 +111,8 @@ async fn runs_that_are_too_slow_together_are_stored_one_by_one() {
             .await
     };
     let (first, second) = tokio::join!(submit(run_id(1)), submit(run_id(2)));
-    folded(&first.unwrap()[0]);
-    folded(&second.unwrap()[0]);
+    assert_folded(&first.unwrap()[0]);
+    assert_folded(&second.unwrap()[0]);
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn an_event_is_found_by_its_idempotency_key() {
     let database = TestDatabase::create().await.unwrap();
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(4));
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let pause = |version| {
         let (run_id, requested_by) = (id.to_string(), None);
         Command::Event(Arc::new(RunEvent {
@@ -137,7 +137,7 @@ async fn an_event_is_found_by_its_idempotency_key() {
         }))
     };
     let done = apply(&one, pause(1)).await;
-    folded(&done);
+    assert_folded(&done);
     let reader = one.store.reader();
     let found = reader
         .by_key(&acme().into(), "prod", "control_by:r1")
@@ -160,7 +160,7 @@ async fn f23_after_a_start_of_postgres_a_ready_task_gets_a_new_attempt_number() 
     let one = instance(&database, "one").await;
     let (plan, id) = (plan(&[&[]]), run_id(5));
     keep_plan(&database, &plan).await;
-    folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
+    assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     one.lease_loop.leave().await;
     let mut admin = <sqlx::PgConnection as sqlx::Connection>::connect(&database.admin_url())
         .await
@@ -172,5 +172,5 @@ async fn f23_after_a_start_of_postgres_a_ready_task_gets_a_new_attempt_number() 
     let two = instance(&database, "two").await;
     let refused = CommandOutcome::Fold(Verdict::Refused(crate::core::Refusal::NotReady(1)));
     assert_eq!(apply(&two, claim(id, 0, 1, 1)).await.outcome, refused);
-    folded(&apply(&two, claim(id, 0, 2, 1)).await);
+    assert_folded(&apply(&two, claim(id, 0, 2, 1)).await);
 }

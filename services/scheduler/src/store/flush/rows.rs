@@ -228,7 +228,7 @@ fn bind_tasks<'q>(statement: Statement<'q>, tasks: &[TaskLine<'q>]) -> Statement
         .bind(column(tasks, |t| t.task_row.cancelling))
         .bind(column(tasks, |t| t.task_row.pushed))
         .bind(column(tasks, |t| t.task_row.changed_at))
-        .bind(sparse(tasks, |t| t.task_row.ready_at))
+        .bind(sparse(tasks, |t| t.task_row.first_ready_at))
         .bind(sparse(tasks, |t| t.task_row.claimed_at))
         .bind(sparse(tasks, |t| t.task_row.started_at))
         .bind(sparse(tasks, |t| t.task_row.ended_at))
@@ -371,7 +371,7 @@ fn bind_checks<'q>(statement: Statement<'q>, checks: &[CheckLine<'q>]) -> Statem
         .bind(column(checks, |(.., check)| {
             Uuid::from_bytes(*check.attempt_id.as_bytes())
         }))
-        .bind(column(checks, |(.., check)| check.place))
+        .bind(column(checks, |(.., check)| check.index))
         .bind(column(checks, |(run, ..)| run.header.tenant.as_str()))
         .bind(column(checks, |(run, ..)| run.header.workspace.as_str()))
         .bind(column(checks, |(_, plan, check)| {
