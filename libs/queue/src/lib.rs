@@ -15,7 +15,7 @@ mod port;
 mod postgres;
 
 pub use core::{URL_BYTES_MAX, retry_delay};
-pub use port::{Created, NewTask, QueueError, QueueSettings, Retry, TaskQueue};
+pub use port::{Created, NewEntry, QueueError, QueueSettings, Retry, TaskQueue};
 pub use postgres::{ClientTls, PostgresQueue, Pusher, QueueCounts};
 
 /// The header with the name of the queue.

@@ -9,15 +9,15 @@ use servo_model::{TenantId, Timestamp};
 use servo_store::StoreError;
 
 pub trait TaskQueue: Send + Sync + 'static {
-    /// Adds tasks and returns one result for each, in order. A name that the queue still knows is a
+    /// Adds entries and returns one result for each, in order. A name that the queue still knows is a
     /// success that changes nothing, so a caller that missed the response can repeat the call.
-    /// Either all tasks are added or none.
+    /// Either all entries are added or none.
     fn create(
         &self,
-        tasks: &[NewTask],
+        entries: &[NewEntry],
     ) -> impl Future<Output = Result<Vec<Created>, QueueError>> + Send;
 
-    /// Drops tasks that no target has accepted, and returns their number. Their names stay known. A
+    /// Drops entries that no target has accepted, and returns their number. Their names stay known. A
     /// push in flight completes and is not repeated.
     fn delete(
         &self,
@@ -25,7 +25,7 @@ pub trait TaskQueue: Send + Sync + 'static {
         names: &[String],
     ) -> impl Future<Output = Result<u64, QueueError>> + Send;
 
-    /// Pauses or resumes pushing. Tasks can be added in both cases.
+    /// Pauses or resumes pushing. Entries can be added in both cases.
     fn pause(
         &self,
         queue: &str,
@@ -33,14 +33,14 @@ pub trait TaskQueue: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), QueueError>> + Send;
 }
 
-/// A task for a queue.
+/// An entry to add to a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewTask {
+pub struct NewEntry {
     pub queue: Arc<str>,
-    /// Known to the queue until an hour after the task's end.
+    /// Known to the queue until an hour after the entry's end.
     pub name: String,
     pub tenant: TenantId,
-    /// The address that the task is pushed to.
+    /// The address that the entry is pushed to.
     pub url: String,
     pub body: Bytes,
     /// The earliest time of the first push; `None` means immediately.
@@ -84,7 +84,7 @@ impl QueueSettings {
 /// The retry policy of a queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// The number of pushes after which a task fails.
+    /// The number of pushes after which an entry fails.
     pub max_attempts: u32,
     pub min_backoff: Duration,
     pub max_backoff: Duration,

@@ -1,6 +1,6 @@
 //! Validation of tasks; the limits are those of Cloud Tasks.
 
-use crate::port::NewTask;
+use crate::port::NewEntry;
 
 const NAME_BYTES_MAX: usize = 500;
 const BODY_BYTES_MAX: usize = 100_000;
@@ -8,7 +8,7 @@ const BODY_BYTES_MAX: usize = 100_000;
 pub const URL_BYTES_MAX: usize = 2_083;
 
 /// Returns the field that is wrong and why.
-pub(crate) fn check(task: &NewTask) -> Result<(), (&'static str, String)> {
+pub(crate) fn check(task: &NewEntry) -> Result<(), (&'static str, String)> {
     let named = task
         .name
         .bytes()
@@ -40,8 +40,8 @@ pub(crate) fn check(task: &NewTask) -> Result<(), (&'static str, String)> {
 mod tests {
     use super::*;
 
-    fn fault(change: impl Fn(&mut NewTask)) -> Option<&'static str> {
-        let mut task = NewTask {
+    fn fault(change: impl Fn(&mut NewEntry)) -> Option<&'static str> {
+        let mut task = NewEntry {
             queue: "dispatch-0".into(),
             name: "d_a".into(),
             tenant: "acme".parse().unwrap(),

@@ -13,7 +13,7 @@ use servo_store::Store;
 use tokio::sync::Notify;
 
 use crate::core::check;
-use crate::port::{Created, NewTask, QueueError, QueueSettings, TaskQueue};
+use crate::port::{Created, NewEntry, QueueError, QueueSettings, TaskQueue};
 
 pub use connect::ClientTls;
 pub use pusher::Pusher;
@@ -85,32 +85,32 @@ impl PostgresQueue {
 }
 
 impl TaskQueue for PostgresQueue {
-    async fn create(&self, tasks: &[NewTask]) -> Result<Vec<Created>, QueueError> {
-        for task in tasks {
-            self.check_exists(&task.queue)?;
-            check(task).map_err(|(field, fault)| QueueError::BadTask {
-                name: task.name.clone(),
+    async fn create(&self, entries: &[NewEntry]) -> Result<Vec<Created>, QueueError> {
+        for entry in entries {
+            self.check_exists(&entry.queue)?;
+            check(entry).map_err(|(field, fault)| QueueError::BadTask {
+                name: entry.name.clone(),
                 field,
                 fault,
             })?;
         }
-        if tasks.is_empty() {
+        if entries.is_empty() {
             return Ok(Vec::new());
         }
-        let created = statements::create(self.store.loops(), tasks).await?;
+        let created = statements::create(self.store.loops(), entries).await?;
         let mut new: HashSet<(String, String)> = created.into_iter().collect();
         if !new.is_empty() {
             self.doorbell.notify_one();
         }
-        // If a name occurs twice in this batch, the first task counts as new.
-        let result = |task: &NewTask| {
-            if new.remove(&(task.queue.to_string(), task.name.clone())) {
+        // If a name occurs twice in this batch, the first entry counts as new.
+        let result = |entry: &NewEntry| {
+            if new.remove(&(entry.queue.to_string(), entry.name.clone())) {
                 Created::New
             } else {
                 Created::AlreadyExists
             }
         };
-        Ok(tasks.iter().map(result).collect())
+        Ok(entries.iter().map(result).collect())
     }
 
     async fn delete(&self, queue: &str, names: &[String]) -> Result<u64, QueueError> {

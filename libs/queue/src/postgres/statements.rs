@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::QueueCounts;
 use super::settle::Settled;
-use crate::port::{NewTask, QueueSettings};
+use crate::port::{NewEntry, QueueSettings};
 
 /// A task that this pusher may push now.
 #[derive(Debug, Clone)]
@@ -36,43 +36,48 @@ pub(super) async fn ensure_queues(
     Ok(())
 }
 
-/// Returns queue and name of the tasks that are new.
+/// Returns queue and name of the entries that are new.
 pub(super) async fn create(
     loops: &LoopStore,
-    tasks: &[NewTask],
+    entries: &[NewEntry],
 ) -> Result<Vec<(String, String)>, StoreError> {
     let create = query(include_str!("sql/create.sql"))
         .bind(
-            tasks
+            entries
                 .iter()
-                .map(|task| task.queue.to_string())
+                .map(|entry| entry.queue.to_string())
                 .collect::<Vec<_>>(),
         )
         .bind(
-            tasks
+            entries
                 .iter()
-                .map(|task| task.name.as_str())
+                .map(|entry| entry.name.as_str())
                 .collect::<Vec<_>>(),
         )
         .bind(
-            tasks
+            entries
                 .iter()
-                .map(|task| task.tenant.as_str())
+                .map(|entry| entry.tenant.as_str())
                 .collect::<Vec<_>>(),
         )
         .bind(
-            tasks
+            entries
                 .iter()
-                .map(|task| task.url.as_str())
+                .map(|entry| entry.url.as_str())
                 .collect::<Vec<_>>(),
         )
         .bind(
-            tasks
+            entries
                 .iter()
-                .map(|task| task.body.to_vec())
+                .map(|entry| entry.body.to_vec())
                 .collect::<Vec<_>>(),
         )
-        .bind(tasks.iter().map(|task| task.not_before).collect::<Vec<_>>())
+        .bind(
+            entries
+                .iter()
+                .map(|entry| entry.not_before)
+                .collect::<Vec<_>>(),
+        )
         .bind(super::CHANNEL);
     let rows: Vec<(String, String, i64)> = loops.all(create).await?;
     Ok(rows

@@ -16,7 +16,7 @@ use servo_local::TestDatabase;
 use servo_local::wait::until_true;
 use servo_model::{Service, Timestamp};
 use servo_queue::{
-    Created, NewTask, PostgresQueue, Pusher, QueueError, QueueSettings, Retry, TaskQueue,
+    Created, NewEntry, PostgresQueue, Pusher, QueueError, QueueSettings, Retry, TaskQueue,
 };
 use servo_store::{DatabaseConfig, Store, sqlx};
 use sqlx::{Connection, PgConnection};
@@ -94,8 +94,8 @@ fn push(queue: &PostgresQueue, number: u128) -> (CancellationToken, JoinHandle<(
     (stop.clone(), tokio::spawn(pusher.run(stop)))
 }
 
-fn task(name: &str, url: &str) -> NewTask {
-    NewTask {
+fn task(name: &str, url: &str) -> NewEntry {
+    NewEntry {
         queue: QUEUE.into(),
         name: name.to_owned(),
         tenant: "acme".parse().unwrap(),
@@ -139,10 +139,10 @@ async fn task_arrives_once_with_its_name_and_body() {
 #[tokio::test]
 async fn f16_inv_4_creating_twice_reaches_the_target_once() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
-    let tasks: Vec<NewTask> = (0..50)
+    let tasks: Vec<NewEntry> = (0..50)
         .map(|n| task(&format!("d_{n}"), &receiver.url))
         .collect();
-    let doubled: Vec<NewTask> = tasks.iter().chain(&tasks).cloned().collect();
+    let doubled: Vec<NewEntry> = tasks.iter().chain(&tasks).cloned().collect();
     let other = world.other(|_| {}).await;
     let (here, there) = tokio::join!(world.queue.create(&doubled), other.create(&tasks));
     let statuses = [here.unwrap(), there.unwrap()].concat();
@@ -222,7 +222,7 @@ async fn task_is_not_pushed_before_its_time() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let _pusher = push(&world.queue, 1);
     let in_2096 = Timestamp::from_unix_seconds(4_000_000_000);
-    let scheduled = NewTask {
+    let scheduled = NewEntry {
         not_before: Some(in_2096),
         ..task("d_later", &receiver.url)
     };
@@ -302,7 +302,7 @@ async fn queue_keeps_its_rate() {
     // One push immediately, and the next one hours later.
     let world = World::start(|queue| queue.max_per_second = 0.0001).await;
     let receiver = Receiver::start().await;
-    let tasks: Vec<NewTask> = (0..5)
+    let tasks: Vec<NewEntry> = (0..5)
         .map(|n| task(&format!("d_{n}"), &receiver.url))
         .collect();
     world.queue.create(&tasks).await.unwrap();
@@ -321,7 +321,7 @@ async fn queue_keeps_its_rate() {
 async fn queue_limits_concurrent_pushes() {
     let world = World::start(|queue| queue.max_concurrent = 2).await;
     let receiver = Receiver::closed().await;
-    let tasks: Vec<NewTask> = (0..7)
+    let tasks: Vec<NewEntry> = (0..7)
         .map(|n| task(&format!("d_{n}"), &receiver.url))
         .collect();
     world.queue.create(&tasks).await.unwrap();
@@ -389,7 +389,7 @@ async fn two_pushers_never_push_the_same_task_concurrently() {
     let other = world.other(|_| {}).await;
     let _pushers = (push(&world.queue, 1), push(&other, 2));
     for part in 0..10 {
-        let tasks: Vec<NewTask> = (0..40)
+        let tasks: Vec<NewEntry> = (0..40)
             .map(|n| task(&format!("d_{part}_{n}"), &receiver.url))
             .collect();
         world.queue.create(&tasks).await.unwrap();
@@ -405,7 +405,7 @@ async fn two_pushers_never_push_the_same_task_concurrently() {
 #[tokio::test]
 async fn dead_pusher_loses_no_tasks() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::closed().await);
-    let tasks: Vec<NewTask> = (0..20)
+    let tasks: Vec<NewEntry> = (0..20)
         .map(|n| task(&format!("d_{n}"), &receiver.url))
         .collect();
     world.queue.create(&tasks).await.unwrap();
@@ -452,7 +452,7 @@ async fn stopped_pusher_finishes_pushes_in_flight() {
 async fn invalid_task_rejects_its_whole_batch() {
     let (world, receiver) = (World::start(|_| {}).await, Receiver::start().await);
     let good = task("d_a", &receiver.url);
-    let bad = NewTask {
+    let bad = NewEntry {
         url: "ftp://nowhere/".to_owned(),
         ..task("d_b", &receiver.url)
     };
@@ -461,7 +461,7 @@ async fn invalid_task_rejects_its_whole_batch() {
         matches!(refused, QueueError::BadTask { field: "url", .. }),
         "{refused}"
     );
-    let elsewhere = NewTask {
+    let elsewhere = NewEntry {
         queue: "nope".into(),
         ..good
     };

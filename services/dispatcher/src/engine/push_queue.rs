@@ -7,7 +7,7 @@ use std::time::Duration;
 use prost::Message as _;
 use servo_model::{AttemptId, DispatchId, QueueId, RunId, TaskRef};
 use servo_proto::v1 as pb;
-use servo_queue::{NewTask, PostgresQueue, QueueError, TaskQueue};
+use servo_queue::{NewEntry, PostgresQueue, QueueError, TaskQueue};
 use tokio::sync::mpsc;
 use tracing::warn;
 
@@ -52,7 +52,7 @@ impl QueueEntry {
 }
 
 enum Job {
-    Enqueue(QueueEntry, Box<NewTask>),
+    Enqueue(QueueEntry, Box<NewEntry>),
     Cancel(Arc<str>, QueueId),
 }
 
@@ -107,7 +107,7 @@ impl PushQueue {
             id,
             queue: queue.clone(),
         };
-        let task = NewTask {
+        let new_entry = NewEntry {
             queue,
             name: id.to_string(),
             tenant: live.tenant.clone(),
@@ -117,7 +117,7 @@ impl PushQueue {
         };
         if self
             .jobs
-            .try_send(Job::Enqueue(entry, Box::new(task)))
+            .try_send(Job::Enqueue(entry, Box::new(new_entry)))
             .is_err()
         {
             warn!(attempt = %live.attempt_id, "too many envelopes wait for the queue; the task becomes ready again after the start deadline");
@@ -167,7 +167,7 @@ async fn run(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::Receiver<Job
         let (mut entries, mut cancelled) = (Vec::new(), HashMap::new());
         for job in jobs.drain(..) {
             match job {
-                Job::Enqueue(entry, task) => entries.push((entry, *task)),
+                Job::Enqueue(entry, new_entry) => entries.push((entry, *new_entry)),
                 Job::Cancel(queue, id) => {
                     cancelled
                         .entry(queue)
@@ -191,16 +191,16 @@ async fn run(engine: Engine, queue: PostgresQueue, mut inbox: mpsc::Receiver<Job
 async fn enqueue_batch(
     engine: &Engine,
     queue: &PostgresQueue,
-    entries: Vec<(QueueEntry, NewTask)>,
+    entries: Vec<(QueueEntry, NewEntry)>,
 ) {
-    let (mut entries, mut tasks): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
-    while !tasks.is_empty() {
-        match queue.create(&tasks).await {
+    let (mut entries, mut new_entries): (Vec<_>, Vec<_>) = entries.into_iter().unzip();
+    while !new_entries.is_empty() {
+        match queue.create(&new_entries).await {
             Ok(_) => return engine.send(Message::Enqueued(entries)).await,
             Err(error) if error.is_transient() => tokio::time::sleep(RETRY_DELAY).await,
             Err(QueueError::BadTask { name, field, fault }) => {
                 warn!(name, field, fault, "the queue rejected an envelope");
-                tasks.retain(|task| task.name != name);
+                new_entries.retain(|entry| entry.name != name);
                 entries.retain(|entry| entry.id.to_string() != name);
             }
             Err(error) => {
@@ -218,13 +218,13 @@ mod tests {
     use super::*;
     use crate::engine::tests::{World, message_capture};
 
-    fn created(number: u8, url: &str) -> (QueueEntry, NewTask) {
+    fn created(number: u8, url: &str) -> (QueueEntry, NewEntry) {
         let (run, attempt) = (
             RunId::from_bytes([number; 16]),
             AttemptId::from_bytes([number; 16]),
         );
         let id = DispatchId::new(&run, &"n/a:materialize".parse().unwrap(), 1).queue_id();
-        let task = NewTask {
+        let new_entry = NewEntry {
             queue: "dispatch-0".into(),
             name: id.to_string(),
             tenant: "acme".parse().unwrap(),
@@ -232,16 +232,16 @@ mod tests {
             body: b"body".as_slice().into(),
             not_before: None,
         };
-        let task_ref = TaskRef::planned(0);
+        let task = TaskRef::planned(0);
         (
             QueueEntry {
                 run,
-                task: task_ref,
+                task,
                 attempt,
                 id,
                 queue: "dispatch-0".into(),
             },
-            task,
+            new_entry,
         )
     }
 
