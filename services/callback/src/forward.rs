@@ -8,9 +8,10 @@
 //! A report gets no verdict when its shard has no known holder, when the call fails or times out,
 //! or when the holder answers that it lost the shard. The lease rows are then read again and the
 //! report is sent once more, until [`HOLDER_TIMEOUT`] has passed since it arrived. After that the
-//! callback appends the event to the ledger itself and answers RECORDED: the report is safe, and
-//! the next holder folds it when it takes the shard over. Sending a report again after a lost
-//! answer is harmless, because its event id and idempotency key stay the same.
+//! callback appends the event to the ledger itself and answers RECORDED: the report is safe. The
+//! present holder folds it with its next flush or renewal, or the next holder when it takes the
+//! shard over. Sending a report again after a lost answer is harmless, because its event id and
+//! idempotency key stay the same.
 //!
 //! A quarantined success is never recorded without a holder ([`needs_holder`]), because the event
 //! must say whether an earlier good version exists, and only the holder looks that up. The worker
@@ -44,7 +45,7 @@ const REPORTS_QUEUED_MAX: usize = 16_384;
 const CALLS_IN_FLIGHT_MAX: usize = 3;
 /// How long a holder may take to answer. A flush under load takes tens of milliseconds.
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a shard may be without a holder before the callback appends the report itself.
+/// How long after its arrival a report without a verdict is appended by the callback itself.
 const HOLDER_TIMEOUT: Duration = Duration::from_millis(100);
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 /// Leases rarely move, so one read of the lease rows serves all reports within this time.
@@ -54,7 +55,7 @@ pub(crate) type Verdict = Result<pb::AttemptVerdict, Error>;
 
 /// The handle to the forwarder. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Forward {
+pub(crate) struct Forwarder {
     batcher: Batcher<PendingReport, Verdict>,
 }
 
@@ -67,17 +68,17 @@ struct PendingReport {
     since: Instant,
 }
 
-impl Forward {
-    pub(crate) fn start(mesh: &Mesh<Config>, store: &Store) -> Forward {
+impl Forwarder {
+    pub(crate) fn start(mesh: &Mesh<Config>, store: &Store) -> Forwarder {
         let holders = ShardHolders::new(mesh, store.loops(), Service::Scheduler, Stream::Execution);
-        let forwarder = Forwarder {
+        let sender = BatchSender {
             holders,
             ledger: store.ledger().clone(),
         };
         let limits = Limits::items(REPORTS_PER_CALL_MAX, REPORTS_QUEUED_MAX);
         let concurrent = CALLS_IN_FLIGHT_MAX;
-        Forward {
-            batcher: Batcher::start_concurrent("forward", limits, concurrent, forwarder),
+        Forwarder {
+            batcher: Batcher::start_concurrent("forward", limits, concurrent, sender),
         }
     }
 
@@ -102,15 +103,15 @@ impl Forward {
 
 /// Sends batches of reports. Cheap to clone.
 #[derive(Clone)]
-struct Forwarder {
+struct BatchSender {
     holders: ShardHolders,
     ledger: Ledger,
 }
 
-/// The place of a report in its batch.
+/// The index of a report in its batch.
 type Index = usize;
 
-impl BatchHandler for Forwarder {
+impl BatchHandler for BatchSender {
     type Item = PendingReport;
     type Answer = Verdict;
 
@@ -145,7 +146,7 @@ fn open(verdicts: &[Option<Verdict>]) -> Vec<Index> {
     without.map(|(index, _)| index).collect()
 }
 
-impl Forwarder {
+impl BatchSender {
     /// Sends these reports to the holders of their shards and returns the verdicts that came back.
     async fn send(
         &self,

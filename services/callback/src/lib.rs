@@ -36,7 +36,7 @@ use tracing::info;
 
 use crate::commit_markers::CommitMarkers;
 use crate::core::SignatureVerifier;
-use crate::forward::Forward;
+use crate::forward::Forwarder;
 use crate::heartbeats::Heartbeats;
 use crate::logs::Logs;
 use crate::loops::health::Health;
@@ -86,7 +86,7 @@ fn callback(mesh: &Mesh<Config>, store: &Store, health: &Health) -> Result<Callb
     metrics.register(&mut mesh.metrics());
     Ok(Callback {
         signatures: Arc::new(signatures(attempts)?),
-        forward: Forward::start(mesh, store),
+        forwarder: Forwarder::start(mesh, store),
         heartbeats: Heartbeats::start(store, health.clone(), metrics.clone()),
         logs: Logs::start(store),
         commit_markers: CommitMarkers::new(&attempts.output_base)

@@ -22,7 +22,7 @@ use tonic::{Request, Response, Status, Streaming};
 use self::support::presigned::presented;
 use crate::commit_markers::CommitMarkers;
 use crate::core::SignatureVerifier;
-use crate::forward::Forward;
+use crate::forward::Forwarder;
 use crate::heartbeats::Heartbeats;
 use crate::logs::Logs;
 use crate::metrics::Metrics;
@@ -31,7 +31,7 @@ use crate::metrics::Metrics;
 #[derive(Clone)]
 pub(crate) struct Callback {
     pub(crate) signatures: Arc<SignatureVerifier>,
-    pub(crate) forward: Forward,
+    pub(crate) forwarder: Forwarder,
     pub(crate) heartbeats: Heartbeats,
     pub(crate) logs: Logs,
     pub(crate) commit_markers: CommitMarkers,

@@ -21,7 +21,7 @@ pub(in crate::rpc) async fn forward_report(
         report: Some(report),
         trace,
     };
-    let verdict = callback.forward.report(path, report).await?;
+    let verdict = callback.forwarder.report(path, report).await?;
     callback
         .metrics
         .note_report(path.verb.name(), verdict.acceptance());
