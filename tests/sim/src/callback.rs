@@ -98,7 +98,7 @@ impl Callback {
                 self.forward(call, env);
             }
             ToCallback::Beat(beat) => self.beat(&beat, env),
-            ToCallback::Verdict(call, done) => self.verdict(call, &done, env),
+            ToCallback::Verdict(call, outcome) => self.verdict(call, &outcome, env),
             ToCallback::Late(call) => self.without_holder(call, env),
             ToCallback::Again(call) => self.forward(call, env),
             ToCallback::Appended(call, appended) => self.appended(call, appended, env),
@@ -136,11 +136,11 @@ impl Callback {
         }
     }
 
-    fn verdict(&mut self, call: u64, done: &CommandOutcome, env: &mut Env) {
-        let acceptance = match done {
-            CommandOutcome::Core(Verdict::Folded) => Acceptance::Folded,
-            CommandOutcome::Core(Verdict::Duplicate) => Acceptance::Duplicate,
-            CommandOutcome::Core(Verdict::Late) => Acceptance::Late,
+    fn verdict(&mut self, call: u64, outcome: &CommandOutcome, env: &mut Env) {
+        let acceptance = match outcome {
+            CommandOutcome::Fold(Verdict::Folded) => Acceptance::Folded,
+            CommandOutcome::Fold(Verdict::Duplicate) => Acceptance::Duplicate,
+            CommandOutcome::Fold(Verdict::Late) => Acceptance::Late,
             CommandOutcome::NotHeld | CommandOutcome::Unavailable => {
                 return self.without_holder(call, env);
             }
@@ -238,7 +238,7 @@ impl Callback {
         let Caller { worker, life, .. } = beat.from;
         env.answer(
             life,
-            Message::Worker(worker, ToWorker::Stands(beat.attempt, beat_reply)),
+            Message::Worker(worker, ToWorker::BeatReply(beat.attempt, beat_reply)),
         );
     }
 }

@@ -152,10 +152,10 @@ impl Checker {
             .iter()
             .filter(|made| made.promotion != Promotion::Late)
         {
-            let process_id = (run, made.asset_key.clone(), made.partition_key.clone());
+            let partition = (run, made.asset_key.clone(), made.partition_key.clone());
             let again = self
                 .made
-                .insert(process_id, (made.task_ref, made.attempt_id))
+                .insert(partition, (made.task_ref, made.attempt_id))
                 .is_some();
             deny(again, "a run wrote a partition twice (I4)")?;
         }
@@ -180,7 +180,9 @@ impl Checker {
                 once.len() < sessions.len(),
                 &format!("{attempt} began twice in one process (4)"),
             )?;
-            let asked = sessions.iter().any(|(_, asked)| *asked);
+            let needed_permission = sessions
+                .iter()
+                .any(|(_, needed_permission)| *needed_permission);
             deny(
                 once.len() > 1,
                 &format!("two processes began {attempt} (4)"),
@@ -190,7 +192,7 @@ impl Checker {
                 .get(attempt)
                 .is_some_and(|session| !once.contains(session));
             deny(
-                asked && other,
+                needed_permission && other,
                 &format!("another process than the one that began {attempt} counts (I2)"),
             )?;
         }

@@ -166,7 +166,7 @@ impl Scheduler {
         };
         let run_id = recorded.event.run;
         env.note(format_args!(
-            "scheduler {} tails {shard}/{position} {:?}",
+            "scheduler {} catches up on {shard}/{position} {:?}",
             self.me, recorded.event.key
         ));
         match (&recorded.event.body, held.runs.get_mut(&run_id)) {
@@ -277,7 +277,7 @@ impl Scheduler {
         pending.new_runs.insert(run_id);
         pending.changes.insert(run_id, changes);
         held.runs.insert(run_id, run);
-        CommandOutcome::Core(Verdict::Folded)
+        CommandOutcome::Fold(Verdict::Folded)
     }
 
     /// Records a conflicting request under the key of an existing run, once; it starts no run.
@@ -328,7 +328,7 @@ impl Scheduler {
             return CommandOutcome::RunUnknown;
         };
         if env.bug == Bug::LostCancel && matches!(happened, Event::CancelRequested { .. }) {
-            return CommandOutcome::Core(Verdict::Folded);
+            return CommandOutcome::Fold(Verdict::Folded);
         }
         let changes = pending.changes.entry(event.run).or_default();
         let mut verdict = fold(run, &guarded(happened, run, env.bug), at, changes);
@@ -343,7 +343,7 @@ impl Scheduler {
             self.me, event.key
         ));
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
-            return CommandOutcome::Core(verdict);
+            return CommandOutcome::Fold(verdict);
         }
         if let (Bug::SlotFreedTwice, Event::TaskStarted { attempt_id, .. }) = (env.bug, happened) {
             changes.ended.push((*attempt_id, 0));
@@ -351,7 +351,7 @@ impl Scheduler {
         pending.claims_only &= matches!(happened, Event::DispatchRequested { .. });
         pending.events.push(event.clone());
         pending.marks.insert(shard, mark.next());
-        CommandOutcome::Core(verdict)
+        CommandOutcome::Fold(verdict)
     }
 
     fn fold_claim(
@@ -383,7 +383,7 @@ impl Scheduler {
             .filter(|task_row| task_row.state == TaskState::Ready);
         if ready.is_some_and(|task_row| task_row.next_attempt(&env.ledger.starts) != claim.attempt)
         {
-            return CommandOutcome::Core(Verdict::Refused(Refusal::NotReady(claim.attempt)));
+            return CommandOutcome::Fold(Verdict::Refused(Refusal::NotReady(claim.attempt)));
         }
         let attempt_id = planned.attempt_id(claim.task, claim.attempt);
         let claimed = Event::DispatchRequested {
@@ -477,7 +477,7 @@ impl Scheduler {
                 submissions
                     .into_iter()
                     .zip(in_flight.answers)
-                    .for_each(|(submission, done)| self.reply(submission.reply, done, env));
+                    .for_each(|(submission, outcomes)| self.reply(submission.reply, outcomes, env));
             }
             // More events may have been appended.
             Job::CatchUp {
@@ -550,8 +550,8 @@ impl Scheduler {
     }
 
     fn refuse(&mut self, submission: Submission, why: &CommandOutcome, env: &mut Env) {
-        let done = vec![why.clone(); submission.commands.len()];
-        self.reply(submission.reply, done, env);
+        let outcomes = vec![why.clone(); submission.commands.len()];
+        self.reply(submission.reply, outcomes, env);
     }
 
     /// Sends updates to the dispatchers, arms timers and evicts ended runs.

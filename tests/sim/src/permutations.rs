@@ -50,7 +50,15 @@ type RunShape = (
 fn shape(run: &Run) -> RunShape {
     let task_rows = run
         .task_rows()
-        .map(|(_, c)| (c.state, c.reason, c.attempt, c.failures, c.cancelling))
+        .map(|(_, task_row)| {
+            (
+                task_row.state,
+                task_row.reason,
+                task_row.attempt,
+                task_row.failures,
+                task_row.cancelling,
+            )
+        })
         .collect();
     (run.state, run.reason, run.error.clone(), task_rows)
 }
@@ -63,25 +71,25 @@ pub fn permute(seed: u64, orders: u64) -> Result<Permuted, String> {
     let planned = PlannedRun::random(0, tasks, &tenants, &mut dice);
     let events = play(&planned, &mut dice);
     let wanted = shape(&refold(&planned, &events));
-    let mut done = Permuted::default();
+    let mut permuted = Permuted::default();
     for _ in 0..orders {
         let mut other = reorder(&events, &planned.plan, &mut dice);
-        done.moved += other
+        permuted.moved += other
             .iter()
             .zip(&events)
             .filter(|(now, then)| now.1 != then.1)
             .count() as u64;
-        done.repeated += repeat_some(&mut other, &mut dice);
+        permuted.repeated += repeat_some(&mut other, &mut dice);
         let found = shape(&refold(&planned, &other));
         if found != wanted {
             return Err(format!(
                 "it ends {found:?} instead of {wanted:?} after {other:?}"
             ));
         }
-        done.orders += 1;
-        done.events += other.len() as u64;
+        permuted.orders += 1;
+        permuted.events += other.len() as u64;
     }
-    Ok(done)
+    Ok(permuted)
 }
 
 fn refold(planned: &PlannedRun, events: &[(Event, Timestamp)]) -> Run {
@@ -133,8 +141,9 @@ fn any_event(planned: &PlannedRun, run: &Run, dice: &mut Dice) -> Event {
     }
     let open: Vec<TaskRef> = run
         .task_rows()
-        .filter(|(_, c)| {
-            matches!(c.state, TaskState::Ready | TaskState::RetryWait) || c.state.has_attempt()
+        .filter(|(_, task_row)| {
+            matches!(task_row.state, TaskState::Ready | TaskState::RetryWait)
+                || task_row.state.has_attempt()
         })
         .map(|(task_ref, _)| task_ref)
         .collect();
@@ -304,7 +313,7 @@ fn repeat_some(events: &mut Vec<(Event, Timestamp)>, dice: &mut Dice) -> u64 {
 pub enum End {
     Succeeded,
     FailedForGood,
-    FailedInPassing,
+    FailedTransiently,
     FailedItsChecks,
     Skipped,
     Quarantined,
@@ -322,7 +331,7 @@ impl End {
     pub const ALL: [End; 14] = [
         End::Succeeded,
         End::FailedForGood,
-        End::FailedInPassing,
+        End::FailedTransiently,
         End::FailedItsChecks,
         End::Skipped,
         End::Quarantined,
@@ -346,7 +355,7 @@ impl End {
         match self {
             End::Succeeded => finish(Outcome::Succeeded),
             End::FailedForGood => finish(failed(ErrorCategory::UserCode)),
-            End::FailedInPassing => finish(failed(ErrorCategory::Transient)),
+            End::FailedTransiently => finish(failed(ErrorCategory::Transient)),
             End::FailedItsChecks => finish(Outcome::CheckFailed),
             End::Skipped => finish(Outcome::Skipped),
             End::Quarantined => finish(Outcome::Quarantined {

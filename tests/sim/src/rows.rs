@@ -43,7 +43,7 @@ pub struct RowWrite {
 }
 
 impl RowWrite {
-    pub fn of(run: &Run, changes: &Changes, new_header: bool) -> RowWrite {
+    pub fn of(run: &Run, changes: &Changes, is_new: bool) -> RowWrite {
         let mut task_refs = changes.changed.clone();
         task_refs.sort_unstable();
         task_refs.dedup();
@@ -52,8 +52,8 @@ impl RowWrite {
             .filter(|task_ref| task_ref.map_index.is_none());
         RowWrite {
             run: run.header.run_id,
-            new_header: new_header.then(|| run.header.clone()),
-            columns: (changes.run || new_header).then(|| columns(run)),
+            new_header: is_new.then(|| run.header.clone()),
+            columns: (changes.run || is_new).then(|| columns(run)),
             items: named
                 .filter_map(|task_ref| {
                     Some((task_ref.ordinal, run.items(task_ref.ordinal)?.clone()))

@@ -93,7 +93,7 @@ pub enum Reply {
 /// The outcome of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandOutcome {
-    Core(Verdict),
+    Fold(Verdict),
     Exists,
     /// The run exists with another request; this one is recorded as a conflict.
     Conflict,
@@ -288,7 +288,7 @@ impl Scheduler {
         }
     }
 
-    pub fn reply(&mut self, reply: Reply, done: Vec<CommandOutcome>, env: &mut Env) {
+    pub fn reply(&mut self, reply: Reply, outcomes: Vec<CommandOutcome>, env: &mut Env) {
         match reply {
             Reply::Nobody => {}
             Reply::Callback {
@@ -296,25 +296,25 @@ impl Scheduler {
                 life,
                 call,
             } => {
-                let Some(done) = done.into_iter().next() else {
+                let Some(outcome) = outcomes.into_iter().next() else {
                     return;
                 };
                 env.answer(
                     life,
-                    Message::Callback(callback, ToCallback::Verdict(call, done)),
+                    Message::Callback(callback, ToCallback::Verdict(call, outcome)),
                 );
             }
             Reply::User { call, key } => {
-                let Some(done) = done.into_iter().next() else {
+                let Some(outcome) = outcomes.into_iter().next() else {
                     return;
                 };
-                env.call(Message::User(ToUser::Answer(call, key, done)));
+                env.call(Message::User(ToUser::Answer(call, key, outcome)));
             }
             Reply::Claims {
                 stream_id,
                 number,
                 indexes,
-            } => self.claims_judged(stream_id, number, indexes, done, env),
+            } => self.claims_judged(stream_id, number, indexes, outcomes, env),
         }
     }
 
@@ -323,24 +323,24 @@ impl Scheduler {
         stream_id: SchedulerStreamId,
         number: u64,
         indexes: Vec<u32>,
-        done: Vec<CommandOutcome>,
+        outcomes: Vec<CommandOutcome>,
         env: &mut Env,
     ) {
         let Some((left, refused)) = self.judging.get_mut(&(stream_id, number)) else {
             return;
         };
         *left -= 1;
-        let counts = |done: &CommandOutcome| {
+        let counts = |outcome: &CommandOutcome| {
             matches!(
-                done,
-                CommandOutcome::Core(Verdict::Folded | Verdict::Duplicate | Verdict::Late)
+                outcome,
+                CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late)
             )
         };
         refused.extend(
             indexes
                 .iter()
-                .zip(&done)
-                .filter(|(_, done)| !counts(done))
+                .zip(&outcomes)
+                .filter(|(_, outcome)| !counts(outcome))
                 .map(|(index, _)| *index),
         );
         if *left > 0 {
@@ -528,7 +528,7 @@ pub fn notify_holder(shard: ShardId, env: &mut Env) {
         return;
     };
     if env.bug == Bug::NoSweep || (env.faults_on && env.dice.percent(30)) {
-        return env.stats.fault(Fault::LostNudge);
+        return env.stats.fault(Fault::LostDoorbell);
     }
     let delay = env.dice.between(1, 20) * MS;
     env.schedule(

@@ -73,10 +73,10 @@ impl Stats {
 
     /// The faults that occurred in too few seeds.
     pub fn rare(&self, seeds: u64) -> Vec<Fault> {
-        let struck = |fault: &Fault| self.seeds_with.get(fault).copied().unwrap_or(0);
+        let seeds_with = |fault: &Fault| self.seeds_with.get(fault).copied().unwrap_or(0);
         Fault::ALL
             .into_iter()
-            .filter(|fault| struck(fault) * 100 < seeds * FAULT_PERCENT)
+            .filter(|fault| seeds_with(fault) * 100 < seeds * FAULT_PERCENT)
             .collect()
     }
 

@@ -58,7 +58,7 @@ impl Timers {
         let at = (*next).max(env.now.plus_us(MS));
         if self
             .wake_at
-            .is_none_or(|arm_wake_up| arm_wake_up <= env.now || at < arm_wake_up)
+            .is_none_or(|wake_at| wake_at <= env.now || at < wake_at)
         {
             self.wake_at = Some(at);
             env.later(
@@ -124,7 +124,7 @@ impl Scheduler {
                 (task_row.attempt_id, due.kind, due.at)
             }
         };
-        let due_now = match (env.bug, kind) {
+        let due_at = match (env.bug, kind) {
             (
                 Bug::EarlyTimer,
                 TimerKind::DispatchAck | TimerKind::Heartbeat | TimerKind::Execution,
@@ -132,8 +132,8 @@ impl Scheduler {
             | (Bug::RetryWithoutDelay, TimerKind::Retry) => at.plus_us(-self.timers.ahead),
             _ => at,
         };
-        if due_now > env.now {
-            let again = due_now.plus_us(self.timers.ahead);
+        if due_at > env.now {
+            let again = due_at.plus_us(self.timers.ahead);
             self.timers.arm(again, run_id, task_ref);
             return None;
         }

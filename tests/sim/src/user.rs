@@ -16,7 +16,7 @@ use crate::{MS, SECOND};
 
 /// The service that appends requests.
 pub const AUTOMATION: usize = 99;
-const RETRY_FOR: i64 = 800 * MS;
+const RETRY_DELAY: i64 = 800 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToUser {
@@ -43,7 +43,7 @@ enum UserRequest {
     Run(Arc<PlannedRun>),
     Conflicting(Arc<PlannedRun>),
     Append(Arc<PlannedRun>),
-    PlannedRun(Arc<PlannedRun>),
+    Plan(Arc<PlannedRun>),
     Control(RunId, RunAction),
 }
 
@@ -73,7 +73,7 @@ impl Users {
             }
             // Waits until the first request is accepted, so that this one conflicts with it.
             ToUser::Conflicting(run) if !self.accepted.contains(&run) => {
-                env.schedule(RETRY_FOR, Message::User(ToUser::Conflicting(run)));
+                env.schedule(RETRY_DELAY, Message::User(ToUser::Conflicting(run)));
             }
             ToUser::Conflicting(run) => {
                 if let Some(planned) = env.planned_runs.get(&run) {
@@ -82,12 +82,12 @@ impl Users {
                 }
             }
             ToUser::Control(run, action) => self.request(UserRequest::Control(run, action), env),
-            ToUser::Answer(call, key, done) => self.answered(call, key, &done, env),
+            ToUser::Answer(call, key, outcome) => self.answered(call, key, &outcome, env),
             ToUser::Appended(call, Ok(_)) => {
                 if let Some(UserRequest::Append(planned)) = self.requests.remove(&call) {
                     self.accept(planned.run_id(), env);
                     scheduler::notify_holder(planned.run_id().shard(), env);
-                    self.request(UserRequest::PlannedRun(planned), env);
+                    self.request(UserRequest::Plan(planned), env);
                 }
             }
             ToUser::Appended(_, Err(())) => {}
@@ -112,11 +112,11 @@ impl Users {
         let Some(request) = self.requests.get(&call) else {
             return;
         };
-        env.schedule(RETRY_FOR, Message::User(ToUser::Again(call)));
+        env.schedule(RETRY_DELAY, Message::User(ToUser::Again(call)));
         if env.database_is_down() {
             return;
         }
-        let wanted = match request {
+        let command = match request {
             UserRequest::Append(planned) => {
                 let event = of_run(
                     planned,
@@ -135,7 +135,7 @@ impl Users {
             UserRequest::Run(planned) | UserRequest::Conflicting(planned) => {
                 Some(Command::Run(planned.clone()))
             }
-            UserRequest::PlannedRun(planned) => {
+            UserRequest::Plan(planned) => {
                 let body = if planned.unplannable {
                     Event::PlanFailed {
                         message: "no such asset".to_owned(),
@@ -154,20 +154,20 @@ impl Users {
             }
             UserRequest::Control(run, action) => control(*run, *action, env).map(Command::Event),
         };
-        let Some(wanted) = wanted else {
+        let Some(command) = command else {
             self.requests.remove(&call);
             return;
         };
-        let key = if let Command::Event(event) = &wanted {
+        let key = if let Command::Event(event) = &command {
             Some(event.key)
         } else {
             None
         };
-        let shard = wanted.run().shard();
+        let shard = command.run().shard();
         if let Some(holder) = scheduler::holder_of(shard, env) {
             let submission = Submission {
                 shard,
-                commands: vec![wanted],
+                commands: vec![command],
                 reply: Reply::User { call, key },
             };
             env.call(Message::Scheduler(
@@ -177,17 +177,17 @@ impl Users {
         }
     }
 
-    fn answered(&mut self, call: u64, key: Option<Key>, done: &CommandOutcome, env: &mut Env) {
+    fn answered(&mut self, call: u64, key: Option<Key>, outcome: &CommandOutcome, env: &mut Env) {
         let Some(request) = self.requests.get(&call).cloned() else {
             return;
         };
-        let refused = matches!(done, CommandOutcome::Core(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
+        let refused = matches!(outcome, CommandOutcome::Fold(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
         let counts = matches!(
-            done,
-            CommandOutcome::Core(Verdict::Folded | Verdict::Duplicate) | CommandOutcome::Exists
+            outcome,
+            CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate) | CommandOutcome::Exists
         );
-        env.note(format_args!("a user gets {done:?}"));
-        match (request, done) {
+        env.note(format_args!("a user gets {outcome:?}"));
+        match (request, outcome) {
             (UserRequest::Run(planned), _) if counts => self.accept(planned.run_id(), env),
             (UserRequest::Conflicting(_), CommandOutcome::Conflict) => env.stats.conflicts += 1,
             (UserRequest::Conflicting(planned), _) if counts => {
@@ -197,8 +197,8 @@ impl Users {
                 );
                 env.ledger.violation = Some(why);
             }
-            (UserRequest::PlannedRun(_), _) if counts || refused => {}
-            (UserRequest::Control(..), CommandOutcome::Core(Verdict::Folded)) => {
+            (UserRequest::Plan(_), _) if counts || refused => {}
+            (UserRequest::Control(..), CommandOutcome::Fold(Verdict::Folded)) => {
                 env.promised.extend(key.map(|key| (key, "a user")));
             }
             (UserRequest::Control(..), _) if counts || refused => {}

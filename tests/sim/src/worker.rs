@@ -26,9 +26,9 @@ pub enum ToWorker {
     Envelope(Envelope),
     Cancel(AttemptId),
     Answer(u64, Acceptance),
-    Stands(AttemptId, BeatReply),
+    BeatReply(AttemptId, BeatReply),
     Beat(AttemptId),
-    CommandOutcome(AttemptId),
+    Finish(AttemptId),
     Resend(u64),
 }
 
@@ -115,13 +115,13 @@ impl Worker {
             }
             ToWorker::Envelope(envelope) => self.accept(envelope, env),
             ToWorker::Cancel(attempt) => self.cancel(attempt, env),
-            ToWorker::Stands(attempt, beat_reply) => match beat_reply {
+            ToWorker::BeatReply(attempt, beat_reply) => match beat_reply {
                 BeatReply::GoOn => {}
                 BeatReply::Stop => self.cancel(attempt, env),
                 BeatReply::Stale => self.drop_attempt(attempt, env),
             },
             ToWorker::Beat(attempt) => self.beat(attempt, env),
-            ToWorker::CommandOutcome(attempt) => self.finish(attempt, env),
+            ToWorker::Finish(attempt) => self.finish(attempt, env),
             ToWorker::Answer(call, acceptance) => self.answered(call, acceptance, env),
             ToWorker::Resend(call) => self.send(call, env),
         }
@@ -213,7 +213,7 @@ impl Worker {
             .or_default()
             .push((self.session, attempt.envelope.pushed));
         let (lasts, silent) = (attempt.script.lasts, attempt.script.silent);
-        self.to_self(lasts, ToWorker::CommandOutcome(id), env);
+        self.to_self(lasts, ToWorker::Finish(id), env);
         if !silent {
             self.to_self(BEAT, ToWorker::Beat(id), env);
         }

@@ -79,11 +79,11 @@ fn fold_in_any_order(permutations: u64) -> Result<Value, String> {
     let next = AtomicU64::new(1);
     let runs = permutations.div_ceil(ORDERS_PER_RUN);
     let submission = || -> Result<Permuted, String> {
-        let mut done = Permuted::default();
+        let mut permuted = Permuted::default();
         loop {
             match next.fetch_add(1, Ordering::Relaxed) {
-                seed if seed > runs => return Ok(done),
-                seed => done.add(
+                seed if seed > runs => return Ok(permuted),
+                seed => permuted.add(
                     permute(seed, ORDERS_PER_RUN)
                         .map_err(|found| format!("run {seed}: {found}"))?,
                 ),
