@@ -39,7 +39,7 @@ impl EdgeResolution {
 }
 
 /// How many tasks of a set are open and how the others ended. The set is the upstreams of a task or
-/// the children of a mapped task. Counts make each update O(1), even for a join of ten thousand.
+/// the children of a mapped parent. Counts make each update O(1), even for a join of ten thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ResolutionCounts {
     open: u32,
@@ -91,7 +91,7 @@ impl ResolutionCounts {
         }
     }
 
-    /// The cause for a mapped task that follows from its children; `None` until all of them have
+    /// The cause for a mapped parent that follows from its children; `None` until all of them have
     /// ended.
     pub const fn as_children(&self) -> Option<TaskCause> {
         match self {

@@ -61,7 +61,7 @@ impl Mapping {
     /// definitions alone: that partition may not exist.
     pub fn is_one_to_one(&self, up: &Partitioning, down: Option<&Partitioning>) -> bool {
         let driver =
-            |place: usize| down.map(|partitioning| &partitioning.dimensions()[place].values);
+            |index: usize| down.map(|partitioning| &partitioning.dimensions()[index].values);
         self.rules
             .iter()
             .zip(up.dimensions())
@@ -109,15 +109,15 @@ impl Mapping {
             let Some(value) = key.get(&dimension.name) else {
                 continue;
             };
-            if let Some((place, readers)) = rule.readers(dimension, down, value)? {
-                let narrowed = match lists[place].take() {
+            if let Some((index, readers)) = rule.readers(dimension, down, value)? {
+                let narrowed = match lists[index].take() {
                     Some(before) => before
                         .into_iter()
                         .filter(|value| readers.contains(value))
                         .collect(),
                     None => readers,
                 };
-                lists[place] = Some(narrowed);
+                lists[index] = Some(narrowed);
             }
         }
         if lists.iter().all(Option::is_none) {
@@ -143,9 +143,9 @@ impl Rule {
         down: Option<(&Partitioning, &PartitionKey)>,
         moment: &Moment,
     ) -> Result<Vec<PartitionValue>, PartitioningError> {
-        let driver = |place: usize| {
+        let driver = |index: usize| {
             let (partitioning, key) = down?;
-            let driver = &partitioning.dimensions()[place];
+            let driver = &partitioning.dimensions()[index];
             Some((driver, key.get(&driver.name)?))
         };
         match self {
@@ -198,18 +198,18 @@ impl Rule {
                 Ok(Some((*down, readers)))
             }
             Rule::Window {
-                down: place,
+                down: index,
                 start,
                 end,
             } => {
-                let reader = &down.dimensions()[*place];
+                let reader = &down.dimensions()[*index];
                 let (Values::Time(up_grid), Values::Time(grid)) =
                     (&dimension.values, &reader.values)
                 else {
-                    return Ok(Some((*place, Vec::new())));
+                    return Ok(Some((*index, Vec::new())));
                 };
                 let readers = window_readers(up_grid, reader, grid, value, *start, *end)?;
-                Ok(Some((*place, readers)))
+                Ok(Some((*index, readers)))
             }
         }
     }

@@ -21,8 +21,8 @@ use crate::asset::is_name;
 use crate::limits::{PARTITION_DIMENSIONS_MAX, PARTITION_KEY_BYTES_MAX};
 use crate::text::{excerpt, written_as_text};
 
-/// The dimension that numbers the children of a mapped task. It occurs in task keys only, never in
-/// a partition key.
+/// The dimension that numbers the children of a mapped parent. It occurs in task keys only, never
+/// in a partition key.
 pub(crate) const MAP_DIMENSION: &str = "_map";
 
 pub(crate) type Dimensions = BTreeMap<String, PartitionValue>;

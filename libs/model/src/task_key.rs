@@ -47,7 +47,7 @@ impl TaskKey {
         TaskKey::build(asset, partition, None, operation)
     }
 
-    /// The key of this mapped task's child for one item.
+    /// The key of this mapped parent's child for one item.
     pub fn child(&self, index: u32) -> TaskKey {
         TaskKey::build(
             self.0.asset.clone(),
@@ -70,7 +70,7 @@ impl TaskKey {
         self.0.partition.as_ref()
     }
 
-    /// The index of the item, if the task is a child of a mapped task.
+    /// The index of the item, if the task is a child of a mapped parent.
     pub fn map_index(&self) -> Option<u32> {
         self.0.map_index
     }

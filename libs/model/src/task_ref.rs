@@ -10,7 +10,7 @@ pub struct TaskRef {
 }
 
 impl TaskRef {
-    /// A task that stands in the plan itself.
+    /// A task of the plan itself, not a mapped child.
     pub const fn planned(ordinal: u32) -> TaskRef {
         TaskRef {
             ordinal,

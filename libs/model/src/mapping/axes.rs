@@ -47,11 +47,11 @@ impl Rule {
                 Some(*down)
             }
         };
-        let driver = driver.and_then(|place| Some((place, down?)));
-        if let (Rule::Same { .. }, Some((place, partitioning))) = (self, driver)
-            && partitioning.dimensions()[place].values == up.values
+        let driver = driver.and_then(|index| Some((index, down?)));
+        if let (Rule::Same { .. }, Some((index, partitioning))) = (self, driver)
+            && partitioning.dimensions()[index].values == up.values
         {
-            return Ok(Axis::Same(place));
+            return Ok(Axis::Same(index));
         }
         let known: HashMap<PartitionValue, u64> =
             up.existing(moment)?.into_iter().zip(0..).collect();
@@ -63,10 +63,10 @@ impl Rule {
             places.sort_unstable();
             places
         };
-        let Some((place, partitioning)) = driver else {
+        let Some((index, partitioning)) = driver else {
             return Ok(Axis::Fixed(places(self.read(up, None, moment)?)));
         };
-        let dimension = &partitioning.dimensions()[place];
+        let dimension = &partitioning.dimensions()[index];
         let of_value = |value: PartitionValue| {
             let key = PartitionKey::new([(dimension.name.clone(), value)])
                 .map_err(|error| PartitioningError::Invalid(error.to_string()))?;
@@ -77,6 +77,6 @@ impl Rule {
             .into_iter()
             .map(of_value)
             .collect();
-        Ok(Axis::By(place, lists?))
+        Ok(Axis::By(index, lists?))
     }
 }

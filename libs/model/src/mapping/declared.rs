@@ -50,8 +50,8 @@ pub(super) fn resolve(
     let mut rules: Vec<Option<Rule>> = vec![None; up.dimensions().len()];
     let mut faults = Vec::new();
     for (index, rule) in declared.iter().enumerate() {
-        match place_rule(up, down, rule, &rules) {
-            Ok((place, rule)) => rules[place] = Some(rule),
+        match locate_rule(up, down, rule, &rules) {
+            Ok((index, rule)) => rules[index] = Some(rule),
             Err((field, sentence)) => faults.push(MappingFault {
                 index,
                 field,
@@ -68,7 +68,7 @@ pub(super) fn resolve(
     Ok(rules.into_iter().zip(up.dimensions()).map(fill).collect())
 }
 
-fn place_rule(
+fn locate_rule(
     up: &Partitioning,
     down: Option<&Partitioning>,
     declared: &DeclaredRule,
@@ -83,8 +83,8 @@ fn place_rule(
             ),
         )
     };
-    let place = up.position(&declared.upstream).ok_or_else(unknown)?;
-    if taken[place].is_some() {
+    let index = up.position(&declared.upstream).ok_or_else(unknown)?;
+    if taken[index].is_some() {
         return Err((
             "upstream",
             format!(
@@ -93,7 +93,7 @@ fn place_rule(
             ),
         ));
     }
-    let dimension = &up.dimensions()[place];
+    let dimension = &up.dimensions()[index];
     let no_driver = || {
         if declared.downstream.is_empty() {
             Ok(())
@@ -117,7 +117,7 @@ fn place_rule(
         )?,
         MappingRule::Table(lines) => table(lines, dimension, driver(down, &declared.downstream)?)?,
     };
-    Ok((place, rule))
+    Ok((index, rule))
 }
 
 /// The downstream dimension that drives a rule, and its index.
@@ -127,7 +127,7 @@ fn driver<'a>(down: Option<&'a Partitioning>, name: &str) -> Result<Driver<'a>, 
     let found = down.and_then(|partitioning| {
         partitioning
             .position(name)
-            .map(|place| (place, &partitioning.dimensions()[place]))
+            .map(|index| (index, &partitioning.dimensions()[index]))
     });
     found.ok_or_else(|| {
         (
@@ -216,11 +216,11 @@ fn default_rule(up: &Partitioning, dimension: &Dimension, down: Option<&Partitio
     let Some(down) = down else { return Rule::All };
     let namesake = down.position(&dimension.name);
     if !matches!(dimension.values, Values::Time(_)) {
-        let same = namesake.filter(|place| down.dimensions()[*place].kind() == dimension.kind());
+        let same = namesake.filter(|index| down.dimensions()[*index].kind() == dimension.kind());
         return same.map_or(Rule::All, |down| Rule::Same { down });
     }
     let named =
-        namesake.filter(|place| matches!(down.dimensions()[*place].values, Values::Time(_)));
+        namesake.filter(|index| matches!(down.dimensions()[*index].values, Values::Time(_)));
     let only = || single_time_dimension(up).and_then(|_| single_time_dimension(down));
     named.or_else(only).map_or(Rule::All, |down| Rule::Window {
         down,
@@ -231,7 +231,7 @@ fn default_rule(up: &Partitioning, dimension: &Dimension, down: Option<&Partitio
 
 fn single_time_dimension(partitioning: &Partitioning) -> Option<usize> {
     let of_time =
-        |place: &usize| matches!(partitioning.dimensions()[*place].values, Values::Time(_));
+        |index: &usize| matches!(partitioning.dimensions()[*index].values, Values::Time(_));
     let mut times = (0..partitioning.dimensions().len()).filter(of_time);
     times.next().filter(|_| times.next().is_none())
 }

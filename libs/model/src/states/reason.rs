@@ -56,7 +56,7 @@ coded_enum! {
         CheckFailed = 25, "CHECK_FAILED";
         /// The result of the task that it is mapped over listed its item.
         Mapped = 26, "MAPPED";
-        /// All children of the mapped task ended.
+        /// All children of the mapped parent ended.
         ChildrenEnded = 27, "CHILDREN_ENDED";
         /// The run is being cancelled; the attempt still has to confirm it.
         CancelRequested = 28, "CANCEL_REQUESTED";
