@@ -56,9 +56,7 @@ impl<'de> Visitor<'de> for JsonWithUniqueKeys {
         while let Some(key) = entries.next_key::<String>()? {
             entries.next_value::<JsonWithUniqueKeys>()?;
             if let Some(key) = keys.replace(key) {
-                return Err(A::Error::custom(format!(
-                    "the key `{key}` stands there twice"
-                )));
+                return Err(A::Error::custom(format!("the key `{key}` appears twice")));
             }
         }
         Ok(self)
@@ -90,9 +88,9 @@ mod tests {
             "",
         );
         check("7", "");
-        check(r#"{"a": 1, "b": 2, "a": 1}"#, "`a` stands there twice");
-        check(r#"[{"b": {"a": 1, "a": 2}}]"#, "`a` stands there twice");
-        check(r#"{"\u0061": 1, "a": 2}"#, "`a` stands there twice");
+        check(r#"{"a": 1, "b": 2, "a": 1}"#, "`a` appears twice");
+        check(r#"[{"b": {"a": 1, "a": 2}}]"#, "`a` appears twice");
+        check(r#"{"\u0061": 1, "a": 2}"#, "`a` appears twice");
         check("{", "EOF");
     }
 }

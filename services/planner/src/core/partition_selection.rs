@@ -144,11 +144,11 @@ impl<'a> RequestedPartitions<'a> {
             RequestedPartitions::All => partitioning.all(moment),
             RequestedPartitions::Latest(count) => partitioning.latest(*count, moment),
             RequestedPartitions::Slices(slices) => {
-                let stretches: Vec<(&str, ValueSelection<'_>)> = slices
+                let selections: Vec<(&str, ValueSelection<'_>)> = slices
                     .iter()
-                    .map(|slice| (slice.dimension.as_str(), stretch(slice)))
+                    .map(|slice| (slice.dimension.as_str(), selection(slice)))
                     .collect();
-                partitioning.slices(&stretches, moment)
+                partitioning.slices(&selections, moment)
             }
             RequestedPartitions::Keys(_) => {
                 Err(PartitioningError::Invalid("keys are no product".to_owned()))
@@ -177,7 +177,7 @@ fn read_keys(keys: &[String], field: &str) -> Result<BTreeSet<PartitionKey>, Ref
     keys.iter().enumerate().map(read).collect()
 }
 
-fn stretch(slice: &DimensionSlice) -> ValueSelection<'_> {
+fn selection(slice: &DimensionSlice) -> ValueSelection<'_> {
     if slice.values.is_empty() {
         ValueSelection::Between(&slice.start, &slice.end)
     } else {
