@@ -22,10 +22,10 @@ pub fn is_retryable(status: &Status) -> bool {
 
 /// Calls TriggerRun at one gateway after the other until one acknowledges the run. The request id
 /// makes all calls one run.
-pub async fn trigger(gateways: &[User], spec: &api::RunSpec, request_id: &str) -> Result<String> {
+pub async fn trigger(users: &[User], spec: &api::RunSpec, request_id: &str) -> Result<String> {
     let mut wait = Wait::within(run_limit(), "a gateway to acknowledge a run");
-    for gateway in gateways.iter().cycle() {
-        match gateway.try_trigger(spec.clone(), request_id).await {
+    for user in users.iter().cycle() {
+        match user.try_trigger(spec.clone(), request_id).await {
             Ok(response) => return Ok(response.run.context("the response has no run")?.run_id),
             Err(status) if is_retryable(&status) => wait.pause().await,
             Err(status) => bail!("TriggerRun was refused: {status:?}"),
@@ -35,11 +35,11 @@ pub async fn trigger(gateways: &[User], spec: &api::RunSpec, request_id: &str) -
 }
 
 /// Reads the run at one gateway after the other until it has ended.
-pub async fn wait_for_end(gateways: &[User], run_id: &str) -> Result<api::Run> {
+pub async fn wait_for_end(users: &[User], run_id: &str) -> Result<api::Run> {
     let what = format!("run {run_id} to end");
     let mut wait = Wait::within(run_limit(), &what);
-    for gateway in gateways.iter().cycle() {
-        match gateway.run(run_id).await {
+    for user in users.iter().cycle() {
+        match user.run(run_id).await {
             Ok(run) if run.end_time.is_some() => return Ok(run),
             Ok(_) => {}
             Err(error) => {
@@ -63,7 +63,7 @@ pub struct Load {
 }
 
 impl Load {
-    pub fn start(gateways: &[User], selection: &str, callers: usize) -> Load {
+    pub fn start(users: &[User], selection: &str, callers: usize) -> Load {
         let stop = Arc::new(AtomicBool::new(false));
         let ended = Arc::new(AtomicUsize::new(0));
         let spec = api::RunSpec {
@@ -71,14 +71,14 @@ impl Load {
             ..Default::default()
         };
         let caller = |_| {
-            let (gateways, spec) = (gateways.to_vec(), spec.clone());
+            let (users, spec) = (users.to_vec(), spec.clone());
             let (stop, ended) = (stop.clone(), ended.clone());
             tokio::spawn(async move {
                 let mut runs = Vec::new();
                 while !stop.load(Ordering::Relaxed) {
                     let request_id = ulid::Ulid::generate().to_string();
-                    runs.push(trigger(&gateways, &spec, &request_id).await?);
-                    wait_for_end(&gateways, &runs[runs.len() - 1]).await?;
+                    runs.push(trigger(&users, &spec, &request_id).await?);
+                    wait_for_end(&users, &runs[runs.len() - 1]).await?;
                     ended.fetch_add(1, Ordering::Relaxed);
                 }
                 Ok(runs)

@@ -83,7 +83,7 @@ fn loops(sources: &[Source]) -> Vec<String> {
         .collect()
 }
 
-/// SQL stands below `store/`: no statement is included or written elsewhere.
+/// SQL is below `store/`: no statement is included or written elsewhere.
 fn sql_outside_store(sources: &[Source]) -> Vec<String> {
     let mut findings = Vec::new();
     for source in sources {
@@ -170,7 +170,7 @@ fn a_loop_without_run_once_is_found() {
 }
 
 #[test]
-fn sql_stands_below_store() {
+fn sql_is_below_store() {
     none(sql_outside_store(&product(&["services"])));
 }
 

@@ -61,7 +61,7 @@ impl<'ast> Visit<'ast> for FunctionNames {
 }
 
 /// The Rust files below these folders of the root that are compiled into products: neither the
-/// tests beside the code nor the `tests` folders.
+/// tests next to the code nor the `tests` folders.
 pub(crate) fn product(folders: &[&str]) -> Vec<Source> {
     let all: Vec<Source> = folders
         .iter()

@@ -146,7 +146,7 @@ fn unexplained(statements: &[Statement], is_function: impl Fn(&str, &str) -> boo
     findings
 }
 
-/// Numbers of states and streams are named beside them: `state = 3 /* READY */`.
+/// Numbers of states and streams are named next to them: `state = 3 /* READY */`.
 fn unnamed_numbers(statements: &[Statement]) -> Vec<String> {
     let mut findings = Vec::new();
     for statement in statements.iter().filter(|s| service_of(&s.path).is_some()) {

@@ -239,7 +239,7 @@ async fn task_with_too_large_envelope_fails_with_the_reason() {
             },
         )
         .await;
-    until("the scheduler is told", async || {
+    until("the scheduler has received it", async || {
         !world.owner.failed().is_empty()
     })
     .await;

@@ -88,12 +88,12 @@ fn every_other_obstacle_has_its_reason() {
         plain(),
         |_| Wait::Suspended,
     );
-    let spent_budgets = TenantLimits {
+    let spent = TenantLimits {
         spent_budgets: [(None, Arc::from("b1"))].into(),
         ..TenantLimits::default()
     };
     check(
-        |world| world.limit("acme", spent_budgets),
+        |world| world.limit("acme", spent),
         plain(),
         |_| Wait::BudgetSpent("b1".into()),
     );

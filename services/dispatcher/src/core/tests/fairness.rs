@@ -69,7 +69,7 @@ fn equal_weights_get_equal_shares_regardless_of_backlog() {
     let all: Duration = served.values().sum();
     assert!(
         all.as_secs_f64() > 0.95 * 10.0 * f64::from(SLOTS),
-        "slots stood empty: {all:?}"
+        "slots were unused: {all:?}"
     );
 }
 
