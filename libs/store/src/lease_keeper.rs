@@ -155,7 +155,7 @@ impl<O: ShardOwner> LeaseKeeper<O> {
             return Ok(0);
         }
         let shards: Vec<ShardId> = given.iter().map(Lease::shard).collect();
-        tracing::info!(stream = ?self.leases.stream(), ?shards, "giving shards back");
+        tracing::info!(stream = ?self.leases.stream(), ?shards, "releasing shards");
         self.owner.leave(&shards).await;
         self.owner.update(&state.held).await;
         for lease in given {

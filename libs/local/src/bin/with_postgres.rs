@@ -51,7 +51,7 @@ fn run() -> Result<ExitCode> {
     ))
 }
 
-/// A mesh of the binaries beside this one, with a private Postgres and a tenant per test.
+/// A mesh of the binaries in the folder of this one, with a private Postgres and a tenant per test.
 struct SharedMesh {
     mesh: LocalMesh,
     dir: PathBuf,
