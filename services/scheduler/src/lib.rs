@@ -49,7 +49,7 @@ use crate::plan_batcher::PlanBatcher;
 use crate::plan_requester::{PlanRequester, plan_runs};
 use crate::plans::Plans;
 use crate::reads::Reads;
-use crate::rpc::{Route, Scheduler};
+use crate::rpc::{CommandRouter, Scheduler};
 use crate::run_ids::RunIds;
 use crate::run_lookup::RunLookup;
 use crate::shards::{LaneContext, LeaseLoop, Shards, UNPLANNED_QUEUED_MAX, UnplannedRun};
@@ -216,7 +216,7 @@ impl Engine {
             plan_batcher: self.plan_batcher.clone(),
             planner: PlannerServiceClient::new(mesh.peer(Service::Planner)),
             run_lookup: RunLookup::start(loops.clone()),
-            route: Route::new(
+            router: CommandRouter::new(
                 self.shards.clone(),
                 ShardHolders::new(mesh, loops, Service::Scheduler, Stream::Execution),
                 &settings.address,

@@ -2,6 +2,7 @@
 
 use servo_actor::{BatchHandler, Batcher, Limits};
 use servo_mesh::{Error, Peer, Reason};
+use servo_model::limits::MESSAGE_BYTES_MAX;
 use servo_proto::v1 as pb;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_service::errors;
@@ -10,8 +11,6 @@ use servo_service::errors;
 const ORDERS_PER_CALL_MAX: usize = 256;
 /// Orders that wait; a caller beyond it waits for capacity.
 const ORDERS_QUEUED_MAX: usize = 16_384;
-/// The answer contains the plans, up to a megabyte each.
-const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// The handle of the batching actor. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -25,6 +24,7 @@ impl PlanBatcher {
     pub(crate) fn start(planner: Peer) -> PlanBatcher {
         let limits = Limits::items(ORDERS_PER_CALL_MAX, ORDERS_QUEUED_MAX);
         let caller = PlannerCaller {
+            // The planner only names the plans for which an answer has no space.
             client: PlannerServiceClient::new(planner).max_decoding_message_size(MESSAGE_BYTES_MAX),
         };
         PlanBatcher {

@@ -17,7 +17,7 @@ use crate::core::{Limits, RunLimits};
 use crate::plan_batcher::PlanBatcher;
 use crate::plans::Plans;
 use crate::shards::{
-    Command, NewPlan, PlanFailure, PlanOutcome, RequestedPlan, Shards, SubmitError, UnplannedRun,
+    Command, NewPlan, PlanFailure, PlanResult, RequestedPlan, Shards, SubmitError, UnplannedRun,
     event_id,
 };
 
@@ -59,7 +59,7 @@ impl PlanRequester {
                 tokio::time::sleep(RETRY_DELAY).await;
                 continue;
             };
-            let plan = PlanOutcome {
+            let plan = PlanResult {
                 tenant: run.tenant.clone(),
                 run_id: run.run_id,
                 result,

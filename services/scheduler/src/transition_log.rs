@@ -6,7 +6,6 @@ use servo_model::states::TaskState;
 use tracing::{Level, debug, enabled, info_span};
 
 use crate::core::{Changes, Run, TaskChange};
-use crate::wire;
 
 /// Logs the transitions of a run.
 pub(crate) fn log(run: &Run, changes: &Changes) {
@@ -55,7 +54,7 @@ fn finalized(run: &Run) {
 
 fn log_task(run: &Run, change: &TaskChange) {
     let Some(plan) = &run.plan else { return };
-    let (header, key) = (&run.header, wire::task_key(plan, change.task_ref));
+    let (header, key) = (&run.header, plan.task_key(change.task_ref));
     let (trace_id, span_id) = trace(&header.traceparent);
     debug!(
         tenant_id = %header.tenant,

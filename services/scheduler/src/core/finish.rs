@@ -174,10 +174,7 @@ impl Fold<'_> {
     fn failed_for_good(&mut self, task: TaskRef, cause: TaskCause, message: &str) {
         self.step(task, cause);
         self.record_partitions(task, false);
-        let planned = self.plan().task(task.ordinal).key.clone();
-        let key = task
-            .map_index
-            .map_or_else(|| planned.clone(), |item| planned.child(item));
+        let key = self.plan().task_key(task);
         let error = (task.ordinal, format!("{key}: {message}"));
         // The error of the first task in plan order is kept, so that the order of failures does not
         // matter.

@@ -297,10 +297,7 @@ impl Fold<'_> {
         let Some(plan) = &self.run.plan else {
             return false;
         };
-        let planned = &plan.task(task.ordinal).key;
-        let key = task
-            .map_index
-            .map_or_else(|| planned.clone(), |item| planned.child(item));
+        let key = plan.task_key(task);
         let id = |attempt| DispatchId::new(&self.run.header.run_id, &key, attempt).attempt_id();
         (1..=task_row.attempt)
             .rev()

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use servo_model::TaskKey;
 use servo_model::retry::RetryPolicy;
+use servo_model::{TaskKey, TaskRef};
 
 #[derive(Debug)]
 pub struct Plan {
@@ -93,6 +93,14 @@ impl Plan {
 
     pub fn task(&self, ordinal: u32) -> &PlannedTask {
         &self.tasks[ordinal as usize]
+    }
+
+    /// The key of a task; for a mapped task it contains the map index.
+    pub fn task_key(&self, task_ref: TaskRef) -> TaskKey {
+        let planned = &self.task(task_ref.ordinal).key;
+        task_ref
+            .map_index
+            .map_or_else(|| planned.clone(), |item| planned.child(item))
     }
 
     pub fn settings(&self, ordinal: u32) -> &AssetSettings {

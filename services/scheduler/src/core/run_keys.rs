@@ -97,14 +97,14 @@ mod tests {
 
     /// Returns the newest generation and the number of lookups.
     fn search(newest: u32) -> (u32, usize) {
-        let (mut known, mut missing, mut looks) = (1, None, 0);
+        let (mut known, mut missing, mut lookups) = (1, None, 0);
         loop {
             let probes = probes(known, missing);
             assert!(probes.len() <= PROBES_MAX, "{probes:?}");
             if probes.is_empty() {
-                return (known, looks);
+                return (known, lookups);
             }
-            looks += 1;
+            lookups += 1;
             known = probes
                 .iter()
                 .copied()
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn the_newest_of_many_generations_is_found_in_few_lookups() {
         for newest in (1..200).chain([1_000, 65_000, 1_000_000]) {
-            let (found, looks) = search(newest);
+            let (found, lookups) = search(newest);
             assert_eq!(found, newest);
-            assert!(looks <= 7, "{newest} took {looks} looks");
+            assert!(lookups <= 7, "{newest} took {lookups} lookups");
         }
         assert!(search(3).1 <= 2);
     }

@@ -60,7 +60,7 @@ pub struct InUse {
     /// Runs that started and have not ended.
     pub concurrent: u32,
     /// Runs that were accepted and have not started.
-    pub queued: u32,
+    pub waiting: u32,
     /// Runs that were accepted since midnight, UTC.
     pub today: u32,
 }
@@ -102,10 +102,10 @@ pub fn decide_start(limits: &RunLimits, in_use: &mut InUse) -> StartDecision {
     if let Some(max) = limits.max_daily_runs.filter(|max| in_use.today >= *max) {
         return StartDecision::Refuse(Excess::Daily { max });
     }
-    let free = limits.max_concurrent_runs.is_none() || limits.capacity(in_use) > in_use.queued;
+    let free = limits.max_concurrent_runs.is_none() || limits.capacity(in_use) > in_use.waiting;
     if let Some(max) = limits
         .max_queued_runs
-        .filter(|max| !free && in_use.queued >= *max)
+        .filter(|max| !free && in_use.waiting >= *max)
     {
         return StartDecision::Refuse(Excess::Queued { max });
     }
@@ -114,7 +114,7 @@ pub fn decide_start(limits: &RunLimits, in_use: &mut InUse) -> StartDecision {
         in_use.concurrent += 1;
         StartDecision::Start
     } else {
-        in_use.queued += 1;
+        in_use.waiting += 1;
         StartDecision::Wait
     }
 }
@@ -124,7 +124,7 @@ pub fn take_capacity(limits: &RunLimits, in_use: &mut InUse) -> bool {
     let free = limits.capacity(in_use) > 0;
     if free {
         in_use.concurrent += 1;
-        in_use.queued = in_use.queued.saturating_sub(1);
+        in_use.waiting = in_use.waiting.saturating_sub(1);
     }
     free
 }
@@ -162,7 +162,7 @@ mod tests {
             in_use,
             InUse {
                 concurrent: 2,
-                queued: 1,
+                waiting: 1,
                 today: 3
             }
         );
@@ -173,7 +173,7 @@ mod tests {
         let limits = limits(Some(2), None, None);
         let mut in_use = InUse {
             concurrent: 1,
-            queued: 1,
+            waiting: 1,
             today: 2,
         };
         assert_eq!(decide_start(&limits, &mut in_use), StartDecision::Wait);
@@ -183,7 +183,7 @@ mod tests {
             in_use,
             InUse {
                 concurrent: 2,
-                queued: 1,
+                waiting: 1,
                 today: 3
             }
         );
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn the_queue_limit_applies_only_where_runs_must_wait() {
         let mut in_use = InUse {
-            queued: 9,
+            waiting: 9,
             ..InUse::default()
         };
         assert_eq!(

@@ -13,7 +13,6 @@ pub(crate) use super::run_limit::explain_queued_run;
 use crate::core::{Plan, TaskRow, Wait, wait_of};
 use crate::store::runs::RunRecord;
 use crate::store::tasks::{self, StoredTask};
-use crate::wire;
 
 /// How many upstreams an explanation names.
 const BLOCKERS_MAX: usize = 10;
@@ -94,7 +93,7 @@ impl Explainer<'_> {
                     .is_some_and(|up| up.state.is_terminal())
         };
         let wait = wait_of(self.run, planned, &task_row, ended);
-        let key = wire::task_key(self.plan, task_ref);
+        let key = self.plan.task_key(task_ref);
         Some(pb::Explanation {
             task_id: key.id().to_string(),
             task_key: key.to_string(),
@@ -132,10 +131,7 @@ impl Explainer<'_> {
             ),
             Wait::Children => (
                 Why::Running,
-                format!(
-                    "the children of {} run",
-                    wire::task_key(self.plan, task_ref)
-                ),
+                format!("the children of {} run", self.plan.task_key(task_ref)),
             ),
             Wait::RetryDelay { until } => (
                 Why::RetryDelay,

@@ -41,7 +41,7 @@ pub(crate) async fn explain_queued_run(
         .await
         .map_err(errors::store)?;
     tx.commit().await.map_err(errors::store)?;
-    if ahead.started + ahead.queued < i64::from(max) {
+    if ahead.started + ahead.waiting < i64::from(max) {
         return Ok(explain::of_run(state));
     }
     let blocker = |holder: &Uuid| pb::Blocker {
@@ -53,7 +53,7 @@ pub(crate) async fn explain_queued_run(
     let message = format!(
         "max_concurrent_runs is {max}: {} runs are running and {} wait before this one; it starts \
          when they have ended, or when the limit is raised",
-        ahead.started, ahead.queued
+        ahead.started, ahead.waiting
     );
     Ok(pb::Explanation {
         blockers,

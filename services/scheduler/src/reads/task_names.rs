@@ -8,7 +8,6 @@ use servo_model::{TaskKey, TaskRef, TenantId};
 
 use super::{Reads, errors};
 use crate::core::Plan;
-use crate::wire;
 
 #[derive(Default)]
 pub(crate) struct TaskNames(HashMap<[u8; 32], Option<Arc<Plan>>>);
@@ -42,6 +41,6 @@ impl TaskNames {
             map_index: u32::try_from(item).ok(),
         };
         let plan = plan.filter(|plan| (task_ref.ordinal as usize) < plan.tasks.len());
-        Ok(plan.map(|plan| wire::task_key(&plan, task_ref)))
+        Ok(plan.map(|plan| plan.task_key(task_ref)))
     }
 }

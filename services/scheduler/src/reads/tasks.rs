@@ -9,7 +9,6 @@ use super::errors;
 use crate::core::Plan;
 use crate::store::runs::RunRecord;
 use crate::store::tasks::{self, TaskCursor, TaskRecord};
-use crate::wire;
 
 /// Counts the mapped tasks of each mapped parent. Most plans have no mapped task.
 pub(crate) async fn count_mapped(
@@ -57,7 +56,7 @@ pub(crate) fn task_ref_of(plan: &Plan, mapped: &[(i32, i64)], task_id: &str) -> 
         let indexes = 0..u32::try_from(*count).unwrap_or(0);
         indexes
             .map(|index| TaskRef::mapped(parent, index))
-            .find(|task_ref| wire::task_key(plan, *task_ref).id() == id)
+            .find(|task_ref| plan.task_key(*task_ref).id() == id)
     })
 }
 

@@ -10,8 +10,8 @@ use servo_mesh::Reason;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::{AdmissionShard, Epoch, RunId, ShardId, TenantId};
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as DispatcherMessage;
-use servo_proto::v1::admit_response::Message as SchedulerMessage;
+use servo_proto::v1::admit_request::Message as FromDispatcher;
+use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1::event::Body;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -53,7 +53,7 @@ async fn read_stream(
         stop.run_until_cancelled(requests.message()).await
     {
         match message {
-            Some(DispatcherMessage::Open(open)) => {
+            Some(FromDispatcher::Open(open)) => {
                 let leases = open.leases.iter().filter_map(|lease| {
                     let shard = AdmissionShard::new(lease.admission_shard)?;
                     Some((shard, Epoch::new(lease.epoch)))
@@ -89,18 +89,18 @@ async fn read_stream(
 async fn handle_batch(
     scheduler: &Scheduler,
     stream: DispatcherStreamId,
-    message: DispatcherMessage,
+    message: FromDispatcher,
     responses: &mpsc::Sender<pb::AdmitResponse>,
 ) {
     match message {
-        DispatcherMessage::Claims(batch) => {
+        FromDispatcher::Claims(batch) => {
             let results = claim(scheduler, stream, batch).await;
-            let message = Some(SchedulerMessage::Results(results));
+            let message = Some(ToDispatcher::Results(results));
             let _ = responses.send(pb::AdmitResponse { message }).await;
         }
-        DispatcherMessage::Enqueued(batch) => enqueued(scheduler, stream, batch).await,
-        DispatcherMessage::Returned(batch) => returned(scheduler, batch).await,
-        DispatcherMessage::Open(_) => {}
+        FromDispatcher::Enqueued(batch) => enqueued(scheduler, stream, batch).await,
+        FromDispatcher::Returned(batch) => returned(scheduler, batch).await,
+        FromDispatcher::Open(_) => {}
     }
 }
 

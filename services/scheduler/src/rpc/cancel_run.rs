@@ -13,7 +13,7 @@ pub(super) async fn cancel_run(
     caller: &Caller,
     request: pb::CancelRunRequest,
 ) -> Result<pb::CancelRunResponse, Error> {
-    let action = ControlRequest::new(
+    let control_request = ControlRequest::new(
         RunAction::Cancel,
         &request.request_id,
         &request.run_id,
@@ -21,7 +21,7 @@ pub(super) async fn cancel_run(
         &request.comment,
     )?;
     let scope = (&parse::tenant(&request.tenant)?, request.workspace.as_str());
-    let (run, accepted_event_id) = control(scheduler, caller, scope, action).await?;
+    let (run, accepted_event_id) = control(scheduler, caller, scope, control_request).await?;
     Ok(pb::CancelRunResponse {
         run: Some(run),
         accepted_event_id,

@@ -44,7 +44,7 @@ pub(super) async fn cancel_runs(
         let submitted = by_shard.into_iter().map(|(shard, commands)| async move {
             let (indexes, commands): (Vec<usize>, Vec<ForwardableCommand>) =
                 commands.into_iter().unzip();
-            (indexes, scheduler.route.submit(shard, commands).await)
+            (indexes, scheduler.router.submit(shard, commands).await)
         });
         left.clear();
         for (indexes, answers) in futures::future::join_all(submitted).await {

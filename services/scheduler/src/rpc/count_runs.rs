@@ -28,7 +28,7 @@ pub(super) async fn count_runs(
     tx.commit().await.map_err(errors::store)?;
     Ok(pb::CountRunsResponse {
         under_way: in_use.concurrent,
-        waiting: in_use.queued,
+        waiting: in_use.waiting,
         today: in_use.today,
         backfills,
     })
@@ -90,7 +90,7 @@ mod tests {
                 .unwrap();
             [
                 runs.in_use.concurrent,
-                runs.in_use.queued,
+                runs.in_use.waiting,
                 runs.in_use.today,
                 runs.backfills,
             ]

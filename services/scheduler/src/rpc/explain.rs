@@ -150,7 +150,7 @@ async fn ask_dispatcher(
         }
     };
     for ((explanation, explained), task) in unknown.iter_mut().zip(explained).zip(ready) {
-        let key = wire::task_key(plan, task.task_ref());
+        let key = plan.task_key(task.task_ref());
         **explanation = pb::Explanation {
             task_id: key.id().to_string(),
             task_key: key.to_string(),

@@ -54,7 +54,7 @@ pub(super) async fn force_cancel_task(
         let beat = check_silent(scheduler, &target, &attempt_id).await?;
         let event = target.event(&request, run_id, attempt_id, beat, actor.clone());
         let applied = match scheduler
-            .route
+            .router
             .submit_one(ForwardableCommand::Event(event))
             .await
         {

@@ -32,7 +32,7 @@ mod trigger_run;
 mod verify_projection;
 mod watch_run;
 
-pub(crate) use support::routing::Route;
+pub(crate) use support::routing::CommandRouter;
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ pub(crate) struct Scheduler {
     pub(crate) plan_batcher: PlanBatcher,
     pub(crate) planner: PlannerServiceClient<Peer>,
     pub(crate) run_lookup: RunLookup,
-    pub(crate) route: Route,
+    pub(crate) router: CommandRouter,
     pub(crate) run_ids: RunIds,
     pub(crate) tokens: PageTokens,
     pub(crate) dispatcher: DispatcherServiceClient<Peer>,

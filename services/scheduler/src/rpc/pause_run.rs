@@ -12,7 +12,7 @@ pub(super) async fn pause_run(
     caller: &Caller,
     request: pb::PauseRunRequest,
 ) -> Result<pb::PauseRunResponse, Error> {
-    let action = ControlRequest::new(
+    let control_request = ControlRequest::new(
         RunAction::Pause,
         &request.request_id,
         &request.run_id,
@@ -20,7 +20,7 @@ pub(super) async fn pause_run(
         &request.comment,
     )?;
     let scope = (&parse::tenant(&request.tenant)?, request.workspace.as_str());
-    let (run, accepted_event_id) = control(scheduler, caller, scope, action).await?;
+    let (run, accepted_event_id) = control(scheduler, caller, scope, control_request).await?;
     Ok(pb::PauseRunResponse {
         run: Some(run),
         accepted_event_id,

@@ -52,11 +52,11 @@ pub(super) async fn report_attempts(
         .into_iter()
         .map(|command| command.map_or_else(|refusal| refusal, |_| lost()))
         .collect();
-    for (indexes, done) in futures::future::join_all(submitted).await {
-        match done {
-            Ok(done) => indexes
+    for (indexes, result) in futures::future::join_all(submitted).await {
+        match result {
+            Ok(applied) => indexes
                 .into_iter()
-                .zip(done)
+                .zip(applied)
                 .for_each(|(index, applied)| answers[index] = verdicts::attempt_verdict(applied)),
             Err(error) => {
                 let error = verdicts::submit_error(&error);

@@ -54,7 +54,7 @@ pub(super) async fn resolve_quarantine(
         target.check(&request)?;
         let event = target.event(&request, id, actor.clone());
         let applied = scheduler
-            .route
+            .router
             .submit_one(ForwardableCommand::Event(event))
             .await?
             .applied;

@@ -12,7 +12,7 @@ pub(super) async fn resume_run(
     caller: &Caller,
     request: pb::ResumeRunRequest,
 ) -> Result<pb::ResumeRunResponse, Error> {
-    let action = ControlRequest::new(
+    let control_request = ControlRequest::new(
         RunAction::Resume,
         &request.request_id,
         &request.run_id,
@@ -20,7 +20,7 @@ pub(super) async fn resume_run(
         &request.comment,
     )?;
     let scope = (&parse::tenant(&request.tenant)?, request.workspace.as_str());
-    let (run, accepted_event_id) = control(scheduler, caller, scope, action).await?;
+    let (run, accepted_event_id) = control(scheduler, caller, scope, control_request).await?;
     Ok(pb::ResumeRunResponse {
         run: Some(run),
         accepted_event_id,

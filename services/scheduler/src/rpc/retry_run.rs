@@ -26,7 +26,7 @@ use crate::store::tasks::StoredTask;
 const RACES_MAX: usize = 5;
 
 /// Which part of a run is repeated, by task ids.
-pub(super) enum Scope {
+pub(super) enum RepeatedPart {
     Failed,
     From(Vec<String>),
     All,
@@ -104,7 +104,7 @@ fn call(caller: &Caller, request: &pb::RetryRunRequest) -> Result<Call, Error> {
     )
 }
 
-fn scope(request: &pb::RetryRunRequest) -> Result<Scope, Error> {
+fn scope(request: &pb::RetryRunRequest) -> Result<RepeatedPart, Error> {
     let unknown = |_| {
         Error::bad_field(
             "scope",
@@ -117,13 +117,13 @@ fn scope(request: &pb::RetryRunRequest) -> Result<Scope, Error> {
             "task_ids",
             "is empty; name the tasks to repeat, or take another scope",
         )),
-        (pb::RetryScope::FromTasks, false) => Ok(Scope::From(request.task_ids.clone())),
+        (pb::RetryScope::FromTasks, false) => Ok(RepeatedPart::From(request.task_ids.clone())),
         (_, false) => Err(Error::bad_field(
             "task_ids",
             "is only for scope FROM_TASKS; leave it empty",
         )),
-        (pb::RetryScope::Unspecified | pb::RetryScope::Failed, true) => Ok(Scope::Failed),
-        (pb::RetryScope::All, true) => Ok(Scope::All),
+        (pb::RetryScope::Unspecified | pb::RetryScope::Failed, true) => Ok(RepeatedPart::Failed),
+        (pb::RetryScope::All, true) => Ok(RepeatedPart::All),
     }
 }
 
@@ -140,7 +140,7 @@ async fn repeat(
     scheduler: &Scheduler,
     call: &Call,
     parent: ExistingRun,
-    scope: &Scope,
+    scope: &RepeatedPart,
     use_current_deployment: bool,
 ) -> Result<RunStart, Error> {
     check_ended(&parent)?;
@@ -150,11 +150,11 @@ async fn repeat(
     } else {
         parent.deployment_id.clone()
     };
-    let planned = pb::RunSpec {
+    let spec_to_plan = pb::RunSpec {
         deployment_id,
         ..spec.clone()
     };
-    let order = order(scheduler, call, &parent, scope, planned).await?;
+    let order = order(scheduler, call, &parent, scope, spec_to_plan).await?;
     let fingerprint = crate::wire::fingerprint(&parent.requested)
         .map_err(|error| Error::new(Reason::Internal, error.to_string()))?;
     let retry_of = parent.run_id.to_string();
@@ -187,20 +187,23 @@ pub(super) async fn order(
     scheduler: &Scheduler,
     call: &Call,
     parent: &ExistingRun,
-    scope: &Scope,
+    scope: &RepeatedPart,
     spec: pb::RunSpec,
 ) -> Result<pb::PlanOrder, Error> {
     let whole = pb::PlanOrder {
         spec: Some(spec.clone()),
         ..Default::default()
     };
-    let Some(plan_id) = parent.plan_id.filter(|_| !matches!(scope, Scope::All)) else {
+    let Some(plan_id) = parent
+        .plan_id
+        .filter(|_| !matches!(scope, RepeatedPart::All))
+    else {
         return match scope {
-            Scope::From(names) => Err(errors::task_not_found(
+            RepeatedPart::From(names) => Err(errors::task_not_found(
                 &parent.requested.run_id,
                 &names.join(", "),
             )),
-            Scope::Failed | Scope::All => Ok(whole),
+            RepeatedPart::Failed | RepeatedPart::All => Ok(whole),
         };
     };
     let loops = scheduler.reads.store.loops();
@@ -336,8 +339,13 @@ impl EndedTasks {
         ended
     }
 
-    fn scope(&self, plan: &Plan, parent: &ExistingRun, scope: &Scope) -> Result<RetryScope, Error> {
-        let Scope::From(names) = scope else {
+    fn scope(
+        &self,
+        plan: &Plan,
+        parent: &ExistingRun,
+        scope: &RepeatedPart,
+    ) -> Result<RetryScope, Error> {
+        let RepeatedPart::From(names) = scope else {
             return Ok(RetryScope::Failed);
         };
         let mapped: Vec<(i32, i64)> = self

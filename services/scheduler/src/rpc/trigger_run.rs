@@ -6,7 +6,7 @@ use servo_model::request::RequestFingerprint;
 use servo_proto::{request_fingerprint, spec_difference, v1 as pb};
 
 use super::Scheduler;
-use super::retry_run::{self, Scope};
+use super::retry_run::{self, RepeatedPart};
 use super::support::start_run::{Call, RunStart, Started, new_run, start_run};
 use super::support::{errors, generations};
 use crate::core::{Decision, KeyPolicy, decide};
@@ -85,7 +85,7 @@ impl TriggerRequest {
         }
         let Some(first) = found.by_id else {
             return self
-                .start_or_retry(scheduler, self.key.clone(), None, self.whole_order())
+                .try_start(scheduler, self.key.clone(), None, self.whole_order())
                 .await;
         };
         let newest = generations::newest(scheduler, &self.call, first).await?;
@@ -99,15 +99,14 @@ impl TriggerRequest {
                     scheduler,
                     &self.call,
                     &newest,
-                    &Scope::Failed,
+                    &RepeatedPart::Failed,
                     self.spec.clone(),
                 )
                 .await?
             }
         };
         let key = generations::next(&newest)?;
-        self.start_or_retry(scheduler, key, Some(&newest), order)
-            .await
+        self.try_start(scheduler, key, Some(&newest), order).await
     }
 
     fn query(&self, scheduler: &Scheduler) -> RunQuery {
@@ -132,7 +131,12 @@ impl TriggerRequest {
         }
     }
 
-    fn start(&self, key: RunKey, before: Option<&ExistingRun>, order: pb::PlanOrder) -> RunStart {
+    fn run_start(
+        &self,
+        key: RunKey,
+        before: Option<&ExistingRun>,
+        order: pb::PlanOrder,
+    ) -> RunStart {
         let retry_of = before.map_or_else(String::new, |run| run.run_id.to_string());
         RunStart {
             key,
@@ -143,14 +147,14 @@ impl TriggerRequest {
         }
     }
 
-    async fn start_or_retry(
+    async fn try_start(
         &self,
         scheduler: &Scheduler,
         key: RunKey,
         before: Option<&ExistingRun>,
         order: pb::PlanOrder,
     ) -> Result<Option<pb::TriggerRunResponse>, Error> {
-        match start_run(scheduler, &self.call, self.start(key, before, order)).await? {
+        match start_run(scheduler, &self.call, self.run_start(key, before, order)).await? {
             Started::Run { run, event_id } => Ok(Some(pb::TriggerRunResponse {
                 run: Some(*run),
                 existing: false,
@@ -222,11 +226,11 @@ impl TriggerRequest {
         let new = new_run(
             scheduler,
             &self.call,
-            self.start(generations::key(run)?, None, self.whole_order()),
+            self.run_start(generations::key(run)?, None, self.whole_order()),
             None,
         );
         match scheduler
-            .route
+            .router
             .submit_one(ForwardableCommand::Run(new.into()))
             .await
         {

@@ -50,7 +50,7 @@ pub(super) async fn watch_run(
     let mut watcher = Watcher::begin(scheduler.clone(), request, run_id).await?;
     let changes = [
         scheduler.shards.watch_run(run_id),
-        watch_remote(scheduler.route.clone(), run_id),
+        watch_remote(scheduler.router.clone(), run_id),
     ];
     let (outbox, messages) = mpsc::channel(QUEUED_MESSAGES_MAX);
     servo_actor::spawn_task("run watcher", async move {

@@ -7,7 +7,7 @@ use servo_model::{DispatchId, Epoch, ShardId, Timestamp};
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
-use super::command::{Applied, Claim, CommandOutcome, Enqueued, RunEvent};
+use super::command::{Applied, Claim, CommandResult, Enqueued, RunEvent};
 use super::flush::PendingFlush;
 use super::lane::Lane;
 use crate::core::{Refusal, Run};
@@ -21,7 +21,7 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandOutcome| Applied {
+        let applied = |outcome: CommandResult| Applied {
             outcome,
             event_id: claim.event_id,
             run: None,
@@ -31,14 +31,14 @@ impl Lane {
             claim.admission_shard,
             Epoch::new(claim.message.admission_epoch),
         ) {
-            return applied(CommandOutcome::StaleAdmission);
+            return applied(CommandResult::StaleAdmission);
         }
         let run = self
             .shards
             .get(&shard)
             .and_then(|held| held.runs.get(&claim.run_id));
         let Some(run) = run else {
-            return applied(CommandOutcome::RunUnknown);
+            return applied(CommandResult::RunUnknown);
         };
         let offered = |task_row| self.streams.next_attempt(task_row) == claim.message.attempt;
         if run
@@ -60,7 +60,7 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandOutcome| Applied {
+        let applied = |outcome: CommandResult| Applied {
             outcome,
             event_id: enqueued.event_id,
             run: None,
@@ -70,18 +70,18 @@ impl Lane {
             .get(&shard)
             .and_then(|held| held.runs.get(&enqueued.run_id));
         let Some(run) = run else {
-            return applied(CommandOutcome::RunUnknown);
+            return applied(CommandResult::RunUnknown);
         };
         if !self
             .streams
             .is_holder_for(enqueued.stream, &run.header.tenant)
         {
-            return applied(CommandOutcome::StaleAdmission);
+            return applied(CommandResult::StaleAdmission);
         }
         let (Some(plan), Some(task_row)) = (&run.plan, run.task_row(enqueued.task)) else {
             return applied(Refusal::TaskUnknown.into());
         };
-        let key = wire::task_key(plan, enqueued.task);
+        let key = plan.task_key(enqueued.task);
         let event = RunEvent {
             tenant: run.header.tenant.clone(),
             run_id: enqueued.run_id,
@@ -113,7 +113,7 @@ fn claimed_event(run: &Run, claim: &Claim) -> Result<RunEvent, Refusal> {
     if run.task_row(*task).is_none() {
         return Err(Refusal::TaskUnknown);
     }
-    let key = wire::task_key(plan, *task);
+    let key = plan.task_key(*task);
     let dispatch = DispatchId::new(run_id, &key, message.attempt);
     Ok(RunEvent {
         tenant: tenant.clone(),

@@ -26,7 +26,7 @@ pub(crate) enum Command {
     /// Begins a run, unless it exists.
     Run(Arc<NewRun>),
     /// Adds the plan of a run, or the reason why it has none.
-    Plan(Arc<PlanOutcome>),
+    Plan(Arc<PlanResult>),
     /// Applies an event to a run.
     Event(Arc<RunEvent>),
     /// Claims a task for a dispatcher.
@@ -85,13 +85,13 @@ pub(crate) struct NewPlan {
 
 /// The result of planning a run that exists.
 #[derive(Debug)]
-pub(crate) struct PlanOutcome {
+pub(crate) struct PlanResult {
     pub tenant: TenantId,
     pub run_id: RunId,
     pub result: Result<NewPlan, PlanFailure>,
 }
 
-impl PlanOutcome {
+impl PlanResult {
     pub(crate) fn event_id(&self) -> Uuid {
         match &self.result {
             Ok(plan) => plan.event_id,
@@ -189,7 +189,7 @@ impl Command {
 /// The answer to a command whose flush is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
-    pub outcome: CommandOutcome,
+    pub outcome: CommandResult,
     /// The id of the event that records the command.
     pub event_id: Uuid,
     /// The run afterwards.
@@ -197,7 +197,7 @@ pub(crate) struct Applied {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CommandOutcome {
+pub(crate) enum CommandResult {
     Fold(Verdict),
     /// The run exists with the same request.
     Exists,
@@ -217,9 +217,9 @@ pub(crate) enum CommandOutcome {
     TooLarge(String),
 }
 
-impl From<Refusal> for CommandOutcome {
-    fn from(refusal: Refusal) -> CommandOutcome {
-        CommandOutcome::Fold(Verdict::Refused(refusal))
+impl From<Refusal> for CommandResult {
+    fn from(refusal: Refusal) -> CommandResult {
+        CommandResult::Fold(Verdict::Refused(refusal))
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use prost::Message;
 use servo_model::states::TaskState;
 use servo_model::{AdmissionShard, Epoch, ShardId, TaskRef, TenantId, Timestamp};
-use servo_proto::v1::admit_response::Message as SchedulerMessage;
+use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_proto::{proto_time, v1 as pb};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -117,7 +117,7 @@ impl DispatcherStreams {
             };
             self.send_to(
                 stream,
-                SchedulerMessage::Ahead(pb::AdmitAhead { plans: vec![plan] }),
+                ToDispatcher::Ahead(pb::AdmitAhead { plans: vec![plan] }),
             );
         }
     }
@@ -174,7 +174,7 @@ impl DispatcherStreams {
         for ((stream, _), update) in std::mem::take(&mut self.updates) {
             split(update)
                 .into_iter()
-                .for_each(|part| self.send_to(stream, SchedulerMessage::Update(part)));
+                .for_each(|part| self.send_to(stream, ToDispatcher::Update(part)));
         }
     }
 
@@ -188,7 +188,7 @@ impl DispatcherStreams {
         for stream in &self.open {
             self.send_to(
                 stream.id,
-                SchedulerMessage::Gone(pb::AdmitGone {
+                ToDispatcher::Gone(pb::AdmitGone {
                     shard: u32::from(shard),
                 }),
             );
@@ -211,7 +211,7 @@ impl DispatcherStreams {
     /// Sends without waiting, because a lane does not wait for a dispatcher. A stream whose queue
     /// is full is stopped: the dispatcher opens a new one, which begins with snapshots. A stream
     /// that has ended is removed by the RPC handler that reads it.
-    fn send_to(&self, stream: DispatcherStreamId, message: SchedulerMessage) {
+    fn send_to(&self, stream: DispatcherStreamId, message: ToDispatcher) {
         let Some(open) = self.open.iter().find(|open| open.id == stream) else {
             return;
         };
@@ -273,10 +273,9 @@ impl Lane {
             .last_mut()
             .into_iter()
             .for_each(|part| part.last = true);
-        parts.into_iter().for_each(|part| {
-            self.streams
-                .send_to(stream, SchedulerMessage::Snapshot(part))
-        });
+        parts
+            .into_iter()
+            .for_each(|part| self.streams.send_to(stream, ToDispatcher::Snapshot(part)));
     }
 
     fn add_run(&self, run: &Run, parts: &mut Parts<pb::AdmitSnapshot>) {

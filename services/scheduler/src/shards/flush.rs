@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use super::clock::DatabaseClock;
 use super::command::{
-    Applied, Command, CommandOutcome, RunEvent, Submission, SubmitError, UnplannedRun,
+    Applied, Command, CommandResult, RunEvent, Submission, SubmitError, UnplannedRun,
 };
 use super::lane::{Lane, reject};
 use super::outbox;
@@ -97,7 +97,7 @@ impl Lane {
                     submissions
                         .into_iter()
                         .zip(answers)
-                        .for_each(|(submission, done)| drop(submission.reply.send(Ok(done))));
+                        .for_each(|(submission, applied)| drop(submission.reply.send(Ok(applied))));
                     return;
                 }
                 Err(error) => error,
@@ -250,7 +250,7 @@ impl Lane {
             .is_some_and(|held| held.set_aside.contains(&command.run_id()))
         {
             return Applied {
-                outcome: CommandOutcome::SetAside,
+                outcome: CommandResult::SetAside,
                 event_id: command.event_id(),
                 run: None,
             };
@@ -276,7 +276,7 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandOutcome, run: Option<RunView>| Applied {
+        let applied = |outcome: CommandResult, run: Option<RunView>| Applied {
             outcome,
             event_id: event.event_id,
             run,
@@ -292,7 +292,7 @@ impl Lane {
             .get_mut(&event.run_id)
             .filter(|run| run.header.tenant == event.tenant);
         let Some(run) = run else {
-            return applied(CommandOutcome::RunUnknown, None);
+            return applied(CommandResult::RunUnknown, None);
         };
         let body = with_good_version(event, &pending.good_versions);
         let stored = new_event(event, &body, run.header.workspace.as_str(), shard);
@@ -301,19 +301,19 @@ impl Lane {
         }
         let happened = match wire::from_body(&body, None) {
             Ok(happened) => happened,
-            Err(bad) => return applied(CommandOutcome::Invalid(bad.to_string()), None),
+            Err(bad) => return applied(CommandResult::Invalid(bad.to_string()), None),
         };
         let changes = pending.changes.entry(event.run_id).or_default();
         let verdict = core::fold(run, &happened, at, changes);
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
-            return applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)));
+            return applied(CommandResult::Fold(verdict), Some(RunView::of(run)));
         }
         // The claim of a pushed attempt is committed synchronously, because its queue entry must
         // not outlive it.
         pending.claims_only &= matches!(&event.body, Body::DispatchRequested(claim) if claim.mode() != pb::DispatchMode::Push);
         pending.events.push(stored);
         pending.watermarks.insert(shard, mark.next());
-        applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)))
+        applied(CommandResult::Fold(verdict), Some(RunView::of(run)))
     }
 
     /// Stores the events, watermarks and rows of a flush with one statement (see
@@ -533,10 +533,10 @@ fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, B
 }
 
 /// Refuses an event that the ledger would refuse together with the rest of the flush.
-pub(super) fn too_large(event: &NewEvent) -> Option<CommandOutcome> {
+pub(super) fn too_large(event: &NewEvent) -> Option<CommandResult> {
     let (bytes, most) = (event.payload.len(), event.kind.bytes_max());
     (bytes > most).then(|| {
-        CommandOutcome::TooLarge(format!(
+        CommandResult::TooLarge(format!(
             "{} has {bytes} bytes; at most {most} are allowed; shorten it",
             event.kind.name()
         ))

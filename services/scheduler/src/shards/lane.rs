@@ -343,12 +343,12 @@ mod tests {
 
     use tokio::sync::oneshot;
 
-    use super::super::command::{NewPlan, PlanOutcome};
+    use super::super::command::{NewPlan, PlanResult};
     use super::super::tests::{known_plan, plan, run_id};
     use super::*;
 
     fn submission(n: u8, plan: &NewPlan) -> Submission {
-        let plan = PlanOutcome {
+        let plan = PlanResult {
             tenant: "acme".parse().unwrap(),
             run_id: run_id(n),
             result: Ok(plan.clone()),

@@ -60,7 +60,7 @@ use servo_store::Store;
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use command::{
-    Applied, Claim, Command, CommandOutcome, Enqueued, NewPlan, NewRun, PlanFailure, PlanOutcome,
+    Applied, Claim, Command, CommandResult, Enqueued, NewPlan, NewRun, PlanFailure, PlanResult,
     RequestedPlan, RunEvent, Submission, SubmitError, UnplannedRun, event_id,
 };
 pub(crate) use dispatcher_streams::{DispatcherStream, DispatcherStreamId};

@@ -13,7 +13,7 @@ use servo_store::NewEvent;
 use uuid::Uuid;
 
 use super::command::{
-    Applied, CommandOutcome, NewPlan, NewRun, PlanFailure, PlanOutcome, RequestedPlan, UnplannedRun,
+    Applied, CommandResult, NewPlan, NewRun, PlanFailure, PlanResult, RequestedPlan, UnplannedRun,
 };
 use super::flush::{PendingFlush, too_large};
 use super::lane::Lane;
@@ -43,7 +43,7 @@ impl Lane {
                 RunView::of(run),
             );
             let outcome = if same {
-                CommandOutcome::Exists
+                CommandResult::Exists
             } else {
                 self.record_conflict(shard, new, at, pending)
             };
@@ -69,7 +69,7 @@ impl Lane {
         );
         let mut run = match header {
             Ok(header) => Run::requested(header),
-            Err(bad) => return applied(CommandOutcome::Invalid(bad.to_string()), None),
+            Err(bad) => return applied(CommandResult::Invalid(bad.to_string()), None),
         };
         let in_use = pending.in_use.get(&new.tenant).copied();
         let plan = match new
@@ -78,7 +78,7 @@ impl Lane {
             .map(|plan| (plan, self.decide_start(&run.header.tenant, pending)))
         {
             Some((_, StartDecision::Refuse(excess))) => {
-                return applied(CommandOutcome::OverLimit(excess), None);
+                return applied(CommandResult::OverLimit(excess), None);
             }
             Some((plan, StartDecision::Start)) => Some(plan),
             Some((_, StartDecision::Wait)) | None => None,
@@ -129,7 +129,7 @@ impl Lane {
         }
         pending.claims_only = false;
         let applied = applied(
-            CommandOutcome::Fold(Verdict::Folded),
+            CommandResult::Fold(Verdict::Folded),
             Some(RunView::of(&run)),
         );
         pending.changes.insert(new.run_id, changes);
@@ -146,7 +146,7 @@ impl Lane {
         new: &NewRun,
         at: Timestamp,
         pending: &mut PendingFlush,
-    ) -> CommandOutcome {
+    ) -> CommandResult {
         let event = request_event(new, &new.requested, shard);
         if let Some(too_large) = too_large(&event) {
             return too_large;
@@ -164,14 +164,14 @@ impl Lane {
         let mark = pending.watermarks.entry(shard).or_default();
         *mark = mark.next();
         pending.claims_only = false;
-        CommandOutcome::Conflict
+        CommandResult::Conflict
     }
 
     /// Takes capacity for a run that waits for it; returns false when there is none.
     fn take_capacity_for(
         &self,
         shard: ShardId,
-        planned: &PlanOutcome,
+        planned: &PlanResult,
         pending: &mut PendingFlush,
     ) -> bool {
         let run = self
@@ -185,7 +185,7 @@ impl Lane {
     pub(super) fn fold_plan(
         &mut self,
         shard: ShardId,
-        planned: &PlanOutcome,
+        planned: &PlanResult,
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
@@ -206,12 +206,12 @@ impl Lane {
             .get_mut(&planned.run_id)
             .filter(|run| run.header.tenant == planned.tenant);
         let Some(run) = run else {
-            return applied(CommandOutcome::RunUnknown, None);
+            return applied(CommandResult::RunUnknown, None);
         };
         if !has_capacity {
             self.unplanned_runs.return_to_waiting(planned.run_id);
             self.run_capacity.awaited();
-            return applied(CommandOutcome::NoCapacity, Some(RunView::of(run)));
+            return applied(CommandResult::NoCapacity, Some(RunView::of(run)));
         }
         let (happened, event) = match &planned.result {
             Ok(new) => (
@@ -243,7 +243,7 @@ impl Lane {
                     .insert(planned.run_id, new.plan_fingerprint.clone());
             }
         }
-        applied(CommandOutcome::Fold(verdict), Some(RunView::of(run)))
+        applied(CommandResult::Fold(verdict), Some(RunView::of(run)))
     }
 }
 

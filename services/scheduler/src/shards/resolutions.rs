@@ -12,7 +12,7 @@ use servo_proto::v1::event::Body;
 use servo_store::StoreError;
 use uuid::Uuid;
 
-use super::command::{Applied, Command, CommandOutcome, RunEvent, Submission};
+use super::command::{Applied, Command, CommandResult, RunEvent, Submission};
 use super::flush::PendingFlush;
 use super::lane::Lane;
 use crate::core::{Refusal, Resolvable, Run, Verdict, resolve};
@@ -81,7 +81,7 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandOutcome| Applied {
+        let applied = |outcome: CommandResult| Applied {
             outcome,
             event_id: event.event_id,
             run: None,
@@ -96,10 +96,10 @@ impl Lane {
             .get(&event.run_id)
             .filter(|run| run.header.tenant == event.tenant);
         let Some(run) = run else {
-            return applied(CommandOutcome::RunUnknown);
+            return applied(CommandResult::RunUnknown);
         };
         let Some(resolution) = resolution(resolved, run, event.event_id, at) else {
-            return applied(CommandOutcome::Invalid(
+            return applied(CommandResult::Invalid(
                 "QuarantineResolved: the materialization id or the decision is missing".to_owned(),
             ));
         };
@@ -119,7 +119,7 @@ impl Lane {
             pending.watermarks.insert(shard, mark.next());
             pending.resolutions.push(resolution);
         }
-        applied(CommandOutcome::Fold(verdict))
+        applied(CommandResult::Fold(verdict))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Limits on concurrent, queued and daily runs (ADR 11).
+//! Limits on concurrent, waiting and daily runs (ADR 11).
 //!
 //! A run starts with its PlanCreated. For a tenant with a limit the event is appended in a
 //! transaction that first takes the tenant's lock and counts its runs, so that two instances never

@@ -282,10 +282,7 @@ fn timer_id(run: &Run, timer: &DueTimer) -> Option<TimerId> {
         TimerKind::Execution => TaskTimer::Execution,
         TimerKind::RunDuration => return None,
     };
-    let planned = &run.plan.as_ref()?.task(task_ref.ordinal).key;
-    let key = task_ref
-        .map_index
-        .map_or_else(|| planned.clone(), |item| planned.child(item));
+    let key = run.plan.as_ref()?.task_key(task_ref);
     Some(TimerId::task(
         kind,
         &timer.run,

@@ -2,18 +2,18 @@
 -- runs of today by workspace and age, up to the daily limit. The returned time is that of the
 -- count: a run that starts because of it starts after everything that it counted as ended. Run by
 -- store::limits::count_in_use.
-WITH RECURSIVE asked AS (
+WITH RECURSIVE limited AS (
     SELECT tenant, daily FROM unnest($1::text[], $2::bigint[]) AS a (tenant, daily)
 ), workspaces (tenant, workspace) AS (
     SELECT a.tenant, (SELECT min(r.workspace) FROM scheduler.runs r WHERE r.tenant = a.tenant)
-    FROM asked a WHERE a.daily > 0
+    FROM limited a WHERE a.daily > 0
     UNION ALL
     SELECT w.tenant, (SELECT min(r.workspace) FROM scheduler.runs r
         WHERE r.tenant = w.tenant AND r.workspace > w.workspace)
     FROM workspaces w WHERE w.workspace IS NOT NULL
 )
 SELECT a.tenant, open.under_way, open.waiting, today.runs, clock_timestamp()
-FROM asked a
+FROM limited a
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE r.started_at IS NOT NULL) AS under_way,
         count(*) FILTER (WHERE r.started_at IS NULL AND r.set_aside IS NULL) AS waiting

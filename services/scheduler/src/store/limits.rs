@@ -1,4 +1,4 @@
-//! Limits on runs: locking, counting and the order in which queued runs start.
+//! Limits on runs: locking, counting and the order in which waiting runs start.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::shards::all_shards;
 use crate::core::InUse;
 
-/// The channel that wakes instances with queued runs when a run with a limit ends.
+/// The channel that wakes instances with waiting runs when a run with a limit ends.
 pub(crate) const CAPACITY_CHANNEL: &str = "servo_scheduler_capacity";
 
 /// Locks the run limits of these tenants until the transaction ends.
@@ -42,10 +42,10 @@ pub(crate) async fn count_in_use(
         .unwrap_or(Timestamp::UNIX_EPOCH);
     let in_use = rows
         .into_iter()
-        .map(|(tenant, concurrent, queued, today, _)| {
+        .map(|(tenant, concurrent, waiting, today, _)| {
             let in_use = InUse {
                 concurrent: saturate(concurrent),
-                queued: saturate(queued),
+                waiting: saturate(waiting),
                 today: saturate(today),
             };
             (tenant, in_use)
@@ -53,7 +53,7 @@ pub(crate) async fn count_in_use(
     Ok((in_use.collect(), at))
 }
 
-/// Lists the queued runs that may start now. Each tenant comes with its limit on concurrent runs.
+/// Lists the waiting runs that may start now. Each tenant comes with its limit on concurrent runs.
 pub(crate) async fn list_startable(
     loops: &LoopStore,
     tenants: &[(&TenantId, u32)],
@@ -89,22 +89,22 @@ pub(crate) async fn count_tenant_runs(
         .bind(tenant)
         .bind(all_shards())
         .bind(today_max);
-    let (concurrent, queued, today, backfills): (i64, i64, i64, i64) = tx.one(count).await?;
+    let (concurrent, waiting, today, backfills): (i64, i64, i64, i64) = tx.one(count).await?;
     Ok(TenantRuns {
         in_use: InUse {
             concurrent: saturate(concurrent),
-            queued: saturate(queued),
+            waiting: saturate(waiting),
             today: saturate(today),
         },
         backfills: saturate(backfills),
     })
 }
 
-/// The runs that a queued run waits for.
+/// The runs ahead of a waiting run.
 #[derive(Debug)]
 pub(crate) struct RunsAhead {
     pub started: i64,
-    pub queued: i64,
+    pub waiting: i64,
     /// Some of the started ones.
     pub started_runs: Vec<Uuid>,
 }
@@ -120,15 +120,15 @@ pub(crate) async fn runs_ahead(
         .bind(all_shards())
         .bind(run_number)
         .bind(started_runs_max);
-    let (started, queued, started_runs) = tx.one(count).await?;
+    let (started, waiting, started_runs) = tx.one(count).await?;
     Ok(RunsAhead {
         started,
-        queued,
+        waiting,
         started_runs,
     })
 }
 
-/// Wakes all instances with queued runs.
+/// Wakes all instances with waiting runs.
 pub(crate) async fn notify_capacity(loops: &LoopStore) -> Result<u64, StoreError> {
     loops
         .execute(query(include_str!("notify_capacity.sql")).bind(CAPACITY_CHANNEL))

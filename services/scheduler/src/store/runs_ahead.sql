@@ -1,4 +1,4 @@
--- Counts the started runs of a tenant and the queued runs ahead of one run, and names some started
+-- Counts the started runs of a tenant and the waiting runs ahead of one run, and names some started
 -- runs. Run by store::limits::runs_ahead.
 SELECT count(*) FILTER (WHERE r.started_at IS NOT NULL),
     count(*) FILTER (WHERE r.started_at IS NULL AND r.set_aside IS NULL AND (r.created_at, r.run_number) < (own.created_at, own.run_number)),

@@ -1,4 +1,4 @@
--- Lists the queued runs that may start now, oldest first. A run past its deadline is about to end
+-- Lists the waiting runs that may start now, oldest first. A run past its deadline is about to end
 -- and does not block others, nor does a run that is set aside. A run whose shard has no holder counts too and starts when the shard
 -- has one. Run by store::limits::list_startable.
 SELECT r.run_id

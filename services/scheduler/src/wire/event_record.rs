@@ -6,7 +6,7 @@ use servo_proto::{proto_time, v1 as pb};
 use servo_store::Event;
 
 use super::event::body_of;
-use super::show::{task_key, ulid};
+use super::show::ulid;
 use super::task_ref::task_ref_from_proto;
 use crate::core::Plan;
 
@@ -21,7 +21,7 @@ pub(crate) fn event_record(
     let task = decoded.as_ref().and_then(|(body, _)| task_of(body));
     let key = plan.zip(task).and_then(|(plan, task)| {
         let task = task_ref_from_proto(task);
-        ((task.ordinal as usize) < plan.tasks.len()).then(|| task_key(plan, task).to_string())
+        ((task.ordinal as usize) < plan.tasks.len()).then(|| plan.task_key(task).to_string())
     });
     let run_id = |id: uuid::Uuid| RunId::from_bytes(id.into_bytes()).to_string();
     let correlation = match stream {

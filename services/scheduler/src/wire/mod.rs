@@ -19,7 +19,6 @@ pub(crate) use request::{
     duration, fingerprint, header, manual_trigger, stored_request_id, trigger_type,
 };
 pub(crate) use show::{
-    TaskExtras, run_from_standing, run_standing, run_to_proto, task_from_row, task_key,
-    task_to_proto, ulid,
+    TaskExtras, run_from_standing, run_standing, run_to_proto, task_from_row, task_to_proto, ulid,
 };
 pub(crate) use task_ref::{task_ref_from_proto, task_ref_to_proto};

@@ -148,7 +148,7 @@ pub(crate) fn task_from_row(
         .iter()
         .map(|up| plan.task(*up).key.id().to_string());
     let is_parent = planned.mapped_over.is_some() && task_ref.map_index.is_none();
-    let key = task_key(plan, task_ref);
+    let key = plan.task_key(task_ref);
     Some(pb::Task {
         task_id: key.id().to_string(),
         task_key: key.to_string(),
@@ -186,14 +186,6 @@ pub(crate) fn task_from_row(
         progress_ppm: None,
         progress_message: String::new(),
     })
-}
-
-/// The key of a task; for a mapped task it contains the map index.
-pub(crate) fn task_key(plan: &Plan, task_ref: TaskRef) -> TaskKey {
-    let planned = &plan.task(task_ref.ordinal).key;
-    task_ref
-        .map_index
-        .map_or_else(|| planned.clone(), |item| planned.child(item))
 }
 
 fn materialization_id(task_row: &TaskRow) -> String {

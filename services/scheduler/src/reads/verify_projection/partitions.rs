@@ -39,7 +39,7 @@ pub(super) async fn compare_rows(
         let mut is_comparable = true;
         for run in named {
             match others.get(&run) {
-                Some(OtherRun::TouchedPartitions(touched)) => {
+                Some(OtherRun::Folded(touched)) => {
                     candidates.extend(touched.0.get(key).map(|update| (run, update)))
                 }
                 // A row that names a run which does not exist is reported as a difference.
@@ -66,14 +66,14 @@ struct TouchedPartitions(BTreeMap<AssetPartition, PartitionUpdate>);
 impl TouchedPartitions {
     async fn of(reads: &Reads, folded_run: &FoldedRun) -> Result<TouchedPartitions, Error> {
         let decisions = data::decisions(reads, folded_run).await?;
-        let update = folded_run.partitions.iter().cloned().map(|mut update| {
+        let updates = folded_run.partitions.iter().cloned().map(|mut update| {
             update.promoted |= decisions.approve(&update.attempt_id);
             (
                 (update.asset_key.clone(), update.partition_key.clone()),
                 update,
             )
         });
-        Ok(TouchedPartitions(update.collect()))
+        Ok(TouchedPartitions(updates.collect()))
     }
 }
 
@@ -100,7 +100,7 @@ async fn read(
 
 /// A run that a partition row names.
 enum OtherRun {
-    TouchedPartitions(TouchedPartitions),
+    Folded(TouchedPartitions),
     Unknown,
     /// The run is set aside, or its events are gone.
     Unreadable,
@@ -134,7 +134,7 @@ async fn other(reads: &Reads, number: i64) -> Result<OtherRun, Error> {
     match folded_run::read(reads, &row, until).await? {
         Some(folded_run) => TouchedPartitions::of(reads, &folded_run)
             .await
-            .map(OtherRun::TouchedPartitions),
+            .map(OtherRun::Folded),
         None => Ok(OtherRun::Unreadable),
     }
 }

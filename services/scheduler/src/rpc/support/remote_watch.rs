@@ -8,7 +8,7 @@ use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use tokio::sync::watch;
 use tonic::Status;
 
-use super::routing::Route;
+use super::routing::CommandRouter;
 
 /// How long it listens to one instance before it checks whether that one still holds the shard.
 const LISTEN_FOR: Duration = Duration::from_secs(10);
@@ -17,21 +17,22 @@ const RETRY_DELAY: Duration = Duration::from_secs(5);
 
 /// Subscribes to the changes of a run that another instance folds. That instance sends only what it
 /// folds itself, so a notification makes at most one hop.
-pub(crate) fn watch_remote(route: Route, run: RunId) -> watch::Receiver<()> {
+pub(crate) fn watch_remote(router: CommandRouter, run: RunId) -> watch::Receiver<()> {
     let (changes, receiver) = watch::channel(());
     servo_actor::spawn_task("remote watch", async move {
         tokio::select! {
-            () = listen(&route, run, &changes) => {}
+            () = listen(&router, run, &changes) => {}
             () = changes.closed() => {}
         }
     });
     receiver
 }
 
-async fn listen(route: &Route, run: RunId, changes: &watch::Sender<()>) {
+async fn listen(router: &CommandRouter, run: RunId, changes: &watch::Sender<()>) {
     loop {
         // A timeout is expected: it continues with the instance that holds the shard by then.
-        if let Ok(result) = tokio::time::timeout(LISTEN_FOR, subscribe(route, run, changes)).await {
+        if let Ok(result) = tokio::time::timeout(LISTEN_FOR, subscribe(router, run, changes)).await
+        {
             if let Err(status) = result {
                 tracing::debug!(%run, error = %status, "failed to watch a run on the holder of its shard");
             }
@@ -41,8 +42,12 @@ async fn listen(route: &Route, run: RunId, changes: &watch::Sender<()>) {
 }
 
 /// Returns when no other instance holds the shard or the stream ends.
-async fn subscribe(route: &Route, run: RunId, changes: &watch::Sender<()>) -> Result<(), Status> {
-    let Some(holder) = route.other_holder(run.shard()).await? else {
+async fn subscribe(
+    router: &CommandRouter,
+    run: RunId,
+    changes: &watch::Sender<()>,
+) -> Result<(), Status> {
+    let Some(holder) = router.other_holder(run.shard()).await? else {
         return Ok(());
     };
     let request = pb::HearRunRequest {

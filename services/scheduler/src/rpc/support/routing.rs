@@ -29,7 +29,7 @@ const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(20);
 
 /// Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Route {
+pub(crate) struct CommandRouter {
     shards: Shards,
     holders: ShardHolders,
     own_address: Arc<str>,
@@ -44,9 +44,9 @@ pub(crate) struct Submitted {
     pub run: Option<pb::RunStanding>,
 }
 
-impl Route {
-    pub(crate) fn new(shards: Shards, holders: ShardHolders, own_address: &str) -> Route {
-        Route {
+impl CommandRouter {
+    pub(crate) fn new(shards: Shards, holders: ShardHolders, own_address: &str) -> CommandRouter {
+        CommandRouter {
             shards,
             holders,
             own_address: own_address.into(),
@@ -67,7 +67,7 @@ impl Route {
         loop {
             let own = commands.iter().cloned().map(Into::into).collect();
             match self.shards.submit(shard, own).await {
-                Ok(done) => return Ok(done.into_iter().map(Submitted::from).collect()),
+                Ok(applied) => return Ok(applied.into_iter().map(Submitted::from).collect()),
                 Err(SubmitError::NotHeld) => {}
                 Err(other) => return Err(verdicts::submit_error(&other)),
             }
@@ -82,7 +82,7 @@ impl Route {
         }
     }
 
-    /// Like [`Route::submit`], for one command.
+    /// Like [`CommandRouter::submit`], for one command.
     pub(crate) async fn submit_one(&self, command: ForwardableCommand) -> Result<Submitted, Error> {
         let answers = self.submit(command.shard(), vec![command]).await?;
         let missing = || Error::new(Reason::Internal, "the shard gave no answer");

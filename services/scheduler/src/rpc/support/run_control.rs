@@ -118,7 +118,7 @@ pub(crate) async fn control(
         }
         let event = event(&request, run_id, tenant, run.version + 1, actor.clone());
         let applied = match scheduler
-            .route
+            .router
             .submit_one(ForwardableCommand::Event(event))
             .await
         {

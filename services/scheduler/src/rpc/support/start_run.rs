@@ -132,7 +132,7 @@ pub(crate) async fn start_run(
     let span =
         info_span!("servo.start_run", run_id = %new.run_id, plan_id = stored.plan_id, tasks_count);
     let submitted = scheduler
-        .route
+        .router
         .submit_one(ForwardableCommand::Run(new.clone()))
         .instrument(span)
         .await?;

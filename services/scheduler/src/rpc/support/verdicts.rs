@@ -15,7 +15,7 @@ use servo_mesh::{Error, Reason};
 use servo_proto::v1 as pb;
 
 use crate::core::{Refusal, Verdict};
-use crate::shards::{Applied, CommandOutcome, SubmitError};
+use crate::shards::{Applied, CommandResult, SubmitError};
 use crate::wire;
 
 const SET_ASIDE: &str = "the run is set aside; GetRun's set_aside_reason contains the reason";
@@ -28,30 +28,30 @@ pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
         ..Default::default()
     };
     match &applied.outcome {
-        CommandOutcome::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
-        CommandOutcome::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
-        CommandOutcome::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
-        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
+        CommandResult::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
+        CommandResult::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
+        CommandResult::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
+        CommandResult::Fold(Verdict::Refused(refusal)) => {
             refused_event(refusal_reason(refusal), &refusal.to_string())
         }
-        CommandOutcome::Exists => accepted(pb::Acceptance::Duplicate),
-        CommandOutcome::Conflict => refused_event(
+        CommandResult::Exists => accepted(pb::Acceptance::Duplicate),
+        CommandResult::Conflict => refused_event(
             Reason::RunKeyConflict,
             "the run key belongs to another request",
         ),
-        CommandOutcome::RunUnknown => refused_event(Reason::RunNotFound, "the run does not exist"),
-        CommandOutcome::StaleAdmission => {
+        CommandResult::RunUnknown => refused_event(Reason::RunNotFound, "the run does not exist"),
+        CommandResult::StaleAdmission => {
             refused_event(Reason::StaleAttempt, "the claim's lease is not the newest")
         }
-        CommandOutcome::OverLimit(excess) => {
+        CommandResult::OverLimit(excess) => {
             refused_event(Reason::QuotaExceeded, &excess.to_string())
         }
-        CommandOutcome::NoCapacity => {
+        CommandResult::NoCapacity => {
             refused_event(Reason::InvalidState, "there is no capacity for the run yet")
         }
-        CommandOutcome::SetAside => refused_event(Reason::InvalidState, SET_ASIDE),
-        CommandOutcome::Invalid(why) => refused_event(Reason::InvalidField, why),
-        CommandOutcome::TooLarge(why) => refused_event(Reason::MessageTooLarge, why),
+        CommandResult::SetAside => refused_event(Reason::InvalidState, SET_ASIDE),
+        CommandResult::Invalid(why) => refused_event(Reason::InvalidField, why),
+        CommandResult::TooLarge(why) => refused_event(Reason::MessageTooLarge, why),
     }
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
 /// appended and the first one is known only to the ledger. It is folded, so nothing waits for it.
 fn accepted_event_id(applied: &Applied) -> String {
     match applied.outcome {
-        CommandOutcome::Fold(Verdict::Duplicate) | CommandOutcome::Exists => String::new(),
+        CommandResult::Fold(Verdict::Duplicate) | CommandResult::Exists => String::new(),
         _ => wire::ulid(applied.event_id),
     }
 }
@@ -73,18 +73,18 @@ pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
         ..Default::default()
     };
     match applied.outcome {
-        CommandOutcome::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
-        CommandOutcome::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
-        CommandOutcome::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
-        CommandOutcome::Fold(Verdict::Refused(refusal)) => {
+        CommandResult::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
+        CommandResult::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
+        CommandResult::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
+        CommandResult::Fold(Verdict::Refused(refusal)) => {
             refused_attempt(refusal_reason(&refusal), &refusal.to_string())
         }
-        CommandOutcome::RunUnknown => {
+        CommandResult::RunUnknown => {
             refused_attempt(Reason::AttemptUnknown, "the attempt's run does not exist")
         }
-        CommandOutcome::SetAside => refused_attempt(Reason::NotReady, SET_ASIDE),
-        CommandOutcome::Invalid(why) => refused_attempt(Reason::InvalidField, &why),
-        CommandOutcome::TooLarge(why) => refused_attempt(Reason::MessageTooLarge, &why),
+        CommandResult::SetAside => refused_attempt(Reason::NotReady, SET_ASIDE),
+        CommandResult::Invalid(why) => refused_attempt(Reason::InvalidField, &why),
+        CommandResult::TooLarge(why) => refused_attempt(Reason::MessageTooLarge, &why),
         other => refused_attempt(Reason::Internal, &unexpected(&other)),
     }
 }
@@ -92,19 +92,19 @@ pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
 /// The refusal of a claim; `None` for a claim that counts. `index` is its index in the batch.
 pub(crate) fn refused_claim(index: usize, applied: Applied) -> Option<pb::RefusedClaim> {
     match applied.outcome {
-        CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
-        CommandOutcome::Fold(Verdict::Refused(refusal)) => Some(refuse_claim(
+        CommandResult::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
+        CommandResult::Fold(Verdict::Refused(refusal)) => Some(refuse_claim(
             index,
             refusal_reason(&refusal),
             &refusal.to_string(),
         )),
-        CommandOutcome::StaleAdmission => Some(refuse_claim(
+        CommandResult::StaleAdmission => Some(refuse_claim(
             index,
             Reason::NotHolder,
             "another dispatcher admits the tasks of this tenant now",
         )),
-        CommandOutcome::SetAside => Some(refuse_claim(index, Reason::InvalidState, SET_ASIDE)),
-        CommandOutcome::RunUnknown => Some(refuse_claim(
+        CommandResult::SetAside => Some(refuse_claim(index, Reason::InvalidState, SET_ASIDE)),
+        CommandResult::RunUnknown => Some(refuse_claim(
             index,
             Reason::RunNotFound,
             "the run does not exist",
@@ -113,7 +113,7 @@ pub(crate) fn refused_claim(index: usize, applied: Applied) -> Option<pb::Refuse
     }
 }
 
-fn unexpected(outcome: &CommandOutcome) -> String {
+fn unexpected(outcome: &CommandResult) -> String {
     format!("unexpected outcome {outcome:?}")
 }
 
@@ -187,15 +187,15 @@ mod tests {
             event_id: event_id(),
             run: None,
         };
-        let folded = applied(CommandOutcome::Fold(Verdict::Folded));
+        let folded = applied(CommandResult::Fold(Verdict::Folded));
         assert_eq!(applied_event(&folded).event_id, wire::ulid(folded.event_id));
         for outcome in [
-            CommandOutcome::Fold(Verdict::Duplicate),
-            CommandOutcome::Exists,
+            CommandResult::Fold(Verdict::Duplicate),
+            CommandResult::Exists,
         ] {
             assert_eq!(applied_event(&applied(outcome)).event_id, "");
         }
-        let repeated = applied(CommandOutcome::Fold(Verdict::Duplicate));
+        let repeated = applied(CommandResult::Fold(Verdict::Duplicate));
         assert_eq!(attempt_verdict(repeated).event_id, "");
     }
 }

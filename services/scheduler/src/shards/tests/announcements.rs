@@ -2,7 +2,7 @@
 
 use servo_local::TestDatabase;
 
-use super::{SchedulerMessage, apply, assert_folded, instance, new_run, plan, run_id};
+use super::{ToDispatcher, apply, assert_folded, instance, new_run, plan, run_id};
 
 #[tokio::test]
 async fn a_plan_is_announced_once_and_before_its_run() {
@@ -15,10 +15,10 @@ async fn a_plan_is_announced_once_and_before_its_run() {
     let mut received = Vec::new();
     while let Ok(message) = one.messages.try_recv() {
         match message.message.unwrap() {
-            SchedulerMessage::Ahead(ahead) => {
+            ToDispatcher::Ahead(ahead) => {
                 received.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id)))
             }
-            SchedulerMessage::Update(update) => {
+            ToDispatcher::Update(update) => {
                 received.extend(update.ready.into_iter().map(|run| ("ready", run.plan_id)))
             }
             _ => {}

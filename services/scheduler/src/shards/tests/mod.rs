@@ -34,7 +34,7 @@ use servo_model::{
     Stream, TaskRef, TenantId,
 };
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_response::Message as SchedulerMessage;
+use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1::event::Body;
 use servo_store::{AppendResult, DatabaseConfig, LeaseTtl, NewEvent, Store, query};
 use tokio::sync::{mpsc, watch};
@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{
-    Claim, Command, CommandOutcome, DispatcherStream, LaneContext, LeaseLoop, NewPlan, NewRun,
+    Claim, Command, CommandResult, DispatcherStream, LaneContext, LeaseLoop, NewPlan, NewRun,
     Plans, RunEvent, Shards, SubmitError, UnplannedRun, event_id, lane_of,
 };
 use crate::core::{Limits, Verdict};
@@ -277,7 +277,7 @@ pub(crate) async fn apply(instance: &Instance, command: Command) -> super::Appli
 }
 
 pub(crate) fn assert_folded(applied: &super::Applied) {
-    assert_eq!(applied.outcome, CommandOutcome::Fold(Verdict::Folded));
+    assert_eq!(applied.outcome, CommandResult::Fold(Verdict::Folded));
 }
 
 async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
@@ -324,11 +324,11 @@ async fn a_run_is_folded_from_its_request_to_its_end() {
     // A repeat changes nothing.
     assert_eq!(
         apply(&one, finish(id, 1)).await.outcome,
-        CommandOutcome::Fold(Verdict::Duplicate)
+        CommandResult::Fold(Verdict::Duplicate)
     );
     assert_eq!(
         apply(&one, new_run(&one, &plan, id, "f")).await.outcome,
-        CommandOutcome::Exists
+        CommandResult::Exists
     );
     let mark: Vec<(Position, Position)> = one
         .store
@@ -393,7 +393,7 @@ async fn events_of_others_are_folded_before_those_of_the_holder() {
     );
     assert_eq!(
         apply(&one, finish(id, 0)).await.outcome,
-        CommandOutcome::Fold(Verdict::Duplicate)
+        CommandResult::Fold(Verdict::Duplicate)
     );
 }
 
@@ -472,11 +472,11 @@ async fn a_dispatcher_receives_ready_tasks_and_claims_of_an_older_one_are_refuse
     // The answer follows the opening of the stream, so the snapshots were sent.
     assert_eq!(
         apply(&one, claim(id, 0, 1, 6)).await.outcome,
-        CommandOutcome::StaleAdmission
+        CommandResult::StaleAdmission
     );
     let mut ready = Vec::new();
     while let Ok(message) = messages.try_recv() {
-        if let Some(SchedulerMessage::Snapshot(part)) = message.message {
+        if let Some(ToDispatcher::Snapshot(part)) = message.message {
             ready.extend(part.ready.into_iter().flat_map(|run| run.tasks));
         }
     }
@@ -492,7 +492,7 @@ async fn a_dispatcher_receives_ready_tasks_and_claims_of_an_older_one_are_refuse
     assert_folded(&apply(&one, finish(id, 0)).await);
     let mut updates = Vec::new();
     while let Ok(message) = messages.try_recv() {
-        if let Some(SchedulerMessage::Update(update)) = message.message {
+        if let Some(ToDispatcher::Update(update)) = message.message {
             updates.push(update);
         }
     }
@@ -524,10 +524,10 @@ async fn large_snapshots_and_updates_are_split_into_messages() {
     let (mut live, mut ended) = (Vec::new(), Vec::new());
     while let Ok(message) = messages.try_recv() {
         match message.message {
-            Some(SchedulerMessage::Snapshot(part)) => {
+            Some(ToDispatcher::Snapshot(part)) => {
                 live.extend((!part.live.is_empty()).then_some(part.live.len()))
             }
-            Some(SchedulerMessage::Update(part)) => ended.push(part.ended.len()),
+            Some(ToDispatcher::Update(part)) => ended.push(part.ended.len()),
             _ => {}
         }
     }

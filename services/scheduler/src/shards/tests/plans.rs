@@ -6,7 +6,7 @@ use servo_local::TestDatabase;
 use servo_model::states::RunState;
 use servo_model::{Digest, RunId, Service};
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_response::Message as SchedulerMessage;
+use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_store::query;
 
 use super::{Instance, apply, assert_folded, claim, instance, new_run, plan, store};
@@ -74,7 +74,7 @@ async fn the_next_holder_restores_runs_of_more_plans_than_are_cached() {
     assert_folded(&apply(&two, claim(nth_run(0), 0, 1, 1)).await);
     let mut ready = BTreeSet::new();
     while let Ok(message) = two.messages.try_recv() {
-        if let Some(SchedulerMessage::Snapshot(part)) = message.message {
+        if let Some(ToDispatcher::Snapshot(part)) = message.message {
             ready.extend(part.ready.into_iter().map(|task| task.run_id));
         }
     }

@@ -142,7 +142,7 @@ async fn an_approved_version_is_promoted_unless_a_newer_one_is() {
     made(&one, &plan, run_id(3), pb::Gating::Quarantine).await;
     assert_eq!(read(&one).await, Some(first));
 
-    let refused = |refusal: Refusal| CommandOutcome::Fold(Verdict::Refused(refusal));
+    let refused = |refusal: Refusal| CommandResult::Fold(Verdict::Refused(refusal));
     let stale = apply(&one, decide(run_id(3), Reject, 3)).await.outcome;
     assert_eq!(stale, refused(Refusal::MaterializationVersion(1)));
     let never_in_doubt = apply(&one, decide(run_id(1), Approve, 2)).await.outcome;
@@ -165,7 +165,7 @@ async fn an_approved_version_is_promoted_unless_a_newer_one_is() {
     );
     assert_eq!(
         apply(&one, decide(run_id(2), Approve, 3)).await.outcome,
-        CommandOutcome::Fold(Verdict::Duplicate)
+        CommandResult::Fold(Verdict::Duplicate)
     );
     assert_eq!(
         apply(&one, decide(run_id(2), Reject, 3)).await.outcome,
@@ -189,7 +189,7 @@ async fn check_results_are_stored_once_and_rebuilt() {
     made(&one, &plan, run_id(1), pb::Gating::Quarantine).await;
     assert_eq!(
         apply(&one, finish(run_id(1), 0)).await.outcome,
-        CommandOutcome::Fold(Verdict::Duplicate)
+        CommandResult::Fold(Verdict::Duplicate)
     );
     let select = query(
         "SELECT name, passed, severity, asset_key FROM scheduler.check_results ORDER BY place",

@@ -19,7 +19,7 @@ use super::{
     instance, keep_plan, new_run, plan, run_id, states, store,
 };
 use crate::core::Verdict;
-use crate::shards::{Command, CommandOutcome, Enqueued, SubmitError};
+use crate::shards::{Command, CommandResult, Enqueued, SubmitError};
 
 /// The number of deadlocks in this database. Backends report them when they are idle or exit, so
 /// the stores are closed first.
@@ -80,8 +80,8 @@ async fn submit_until_folded(one: &Instance, command: impl Fn() -> Command) {
                 let done = &done[0].outcome;
                 let folded = matches!(
                     done,
-                    CommandOutcome::Exists
-                        | CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate)
+                    CommandResult::Exists
+                        | CommandResult::Fold(Verdict::Folded | Verdict::Duplicate)
                 );
                 assert!(folded, "{done:?}");
                 return;

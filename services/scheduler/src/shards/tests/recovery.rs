@@ -14,7 +14,7 @@ use super::{acme, assert_folded, finish, keep_plan, plan, run_id, store};
 use crate::core::Verdict;
 use crate::shards::command::Submission;
 use crate::shards::lane::{Lane, Message};
-use crate::shards::{Applied, Command, CommandOutcome, SubmitError};
+use crate::shards::{Applied, Command, CommandResult, SubmitError};
 
 /// At least `in_flight::BATCHING_THRESHOLD`, so that the attempts of one run make the lane busy.
 const TASKS: usize = 16;
@@ -138,7 +138,7 @@ async fn a_command_of_another_tenant_does_not_hide_the_run() {
     assert_ne!(foreign.tenant, acme());
     let commands = vec![Command::Event(Arc::new(foreign)), finish(id, 0)];
     let applied = submit(lane, commands).await;
-    assert_eq!(applied[0].outcome, CommandOutcome::RunUnknown);
+    assert_eq!(applied[0].outcome, CommandResult::RunUnknown);
     assert_folded(&applied[1]);
 }
 
@@ -151,9 +151,9 @@ async fn an_ended_run_is_evicted_whatever_the_outcome_of_its_command_is() {
     assert!(!in_memory(lane, id));
     let large = finish_saying(id, 0, |message| message.skip_reason = "x".repeat(70_000));
     let applied = submit(lane, vec![large]).await;
-    assert!(matches!(applied[0].outcome, CommandOutcome::TooLarge(_)));
+    assert!(matches!(applied[0].outcome, CommandResult::TooLarge(_)));
     assert!(!in_memory(lane, id));
     let applied = submit(lane, vec![finish(id, 0)]).await;
-    assert_eq!(applied[0].outcome, CommandOutcome::Fold(Verdict::Duplicate));
+    assert_eq!(applied[0].outcome, CommandResult::Fold(Verdict::Duplicate));
     assert!(!in_memory(lane, id));
 }

@@ -18,7 +18,7 @@ use super::{
     run_id, states, store,
 };
 use crate::core::Verdict;
-use crate::shards::{Command, CommandOutcome, PlanFailure, PlanOutcome, SubmitError};
+use crate::shards::{Command, CommandResult, PlanFailure, PlanResult, SubmitError};
 
 /// Appends RunRequested without a plan, as automation and backfills do.
 async fn append_request(database: &TestDatabase, id: RunId, fingerprint: &str) -> Uuid {
@@ -75,7 +75,7 @@ async fn inv_12_a_conflicting_request_is_recorded_and_starts_no_run() {
     assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let before = states(&one.store, id).await;
     let own = apply(&one, new_run(&one, &plan, id, "other")).await;
-    assert_eq!(own.outcome, CommandOutcome::Conflict);
+    assert_eq!(own.outcome, CommandResult::Conflict);
     // The same conflicting request is already recorded under its idempotency key.
     let again = one
         .shards
@@ -123,7 +123,7 @@ async fn an_appended_request_is_planned_by_every_holder_of_its_shard() {
         (RunState::Pending.code(), vec![])
     );
     let give = |result| {
-        Command::Plan(Arc::new(PlanOutcome {
+        Command::Plan(Arc::new(PlanResult {
             tenant: acme(),
             run_id: id,
             result,
@@ -135,7 +135,7 @@ async fn an_appended_request_is_planned_by_every_holder_of_its_shard() {
         (RunState::Running.code(), vec![TaskState::Ready.code()])
     );
     let again = apply(&two, give(Ok(new_plan(&two, &plan)))).await;
-    assert_eq!(again.outcome, CommandOutcome::Fold(Verdict::Duplicate));
+    assert_eq!(again.outcome, CommandResult::Fold(Verdict::Duplicate));
     let row: Vec<(Option<String>, Option<String>)> = two
         .store
         .loops()
@@ -161,7 +161,7 @@ async fn a_run_that_cannot_be_planned_fails_with_the_reason() {
         reason: pb::ErrorReason::SelectionEmpty,
         message: "means no asset".to_owned(),
     };
-    let plan = PlanOutcome {
+    let plan = PlanResult {
         tenant: acme(),
         run_id: id,
         result: Err(failed),

@@ -16,7 +16,7 @@ use super::{
     new_run, plan, run_id, states,
 };
 use crate::core::{Excess, Limits, RunLimits};
-use crate::shards::{Command, CommandOutcome, NewRun, PlanOutcome, SubmitError};
+use crate::shards::{Command, CommandResult, NewRun, PlanResult, SubmitError};
 use crate::store::limits;
 use crate::store::shards::all_shards;
 
@@ -35,7 +35,7 @@ fn max_concurrent(max: u32) -> RunLimits {
 }
 
 /// Submits the plan of the next run that may start, as the plan requester does.
-async fn start_next(instance: &mut Instance, plan: &pb::Plan) -> (RunId, CommandOutcome) {
+async fn start_next(instance: &mut Instance, plan: &pb::Plan) -> (RunId, CommandResult) {
     let startable = instance.waiting.recv().await.unwrap();
     assert_eq!(
         startable.requested_plan.unwrap().plan_id.to_string(),
@@ -43,7 +43,7 @@ async fn start_next(instance: &mut Instance, plan: &pb::Plan) -> (RunId, Command
         "the plan of the request"
     );
     let result = Ok(new_plan(instance, plan));
-    let plan = PlanOutcome {
+    let plan = PlanResult {
         tenant: acme(),
         run_id: startable.run_id,
         result,
@@ -87,12 +87,12 @@ async fn runs_above_the_limit_wait_and_start_oldest_first() {
     for (ends, starts) in [(1, 66), (66, 3)] {
         assert_folded(&apply(&one, claim(run_id(ends), 0, 1, 1)).await);
         assert_folded(&apply(&one, finish(run_id(ends), 0)).await);
-        let (started, verdict) = start_next(&mut one, &plan).await;
+        let (started, outcome) = start_next(&mut one, &plan).await;
         assert_eq!(
-            (started, verdict),
+            (started, outcome),
             (
                 run_id(starts),
-                CommandOutcome::Fold(crate::core::Verdict::Folded)
+                CommandResult::Fold(crate::core::Verdict::Folded)
             )
         );
     }
@@ -150,14 +150,14 @@ async fn a_run_waits_again_when_its_capacity_is_gone() {
     // The limit is lowered before the plan arrives.
     one.limits_tx.send_replace(only(max_concurrent(1)));
     let result = Ok(new_plan(&one, &plan));
-    let late = PlanOutcome {
+    let late = PlanResult {
         tenant: acme(),
         run_id: startable.run_id,
         result,
     };
     assert_eq!(
         apply(&one, Command::Plan(Arc::new(late))).await.outcome,
-        CommandOutcome::NoCapacity
+        CommandResult::NoCapacity
     );
     assert_eq!(
         states(&one.store, run_id(2)).await.0,
@@ -185,17 +185,17 @@ async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
     assert_folded(&apply(&one, Command::Run(Arc::new(new))).await);
     let startable = one.waiting.recv().await.unwrap();
     one.limits_tx.send_replace(only(max_concurrent(0)));
-    let result = |one: &Instance| {
+    let plan_command = |one: &Instance| {
         let result = Ok(new_plan(one, &plan));
-        Command::Plan(Arc::new(PlanOutcome {
+        Command::Plan(Arc::new(PlanResult {
             tenant: acme(),
             run_id: startable.run_id,
             result,
         }))
     };
     assert_eq!(
-        apply(&one, result(&one)).await.outcome,
-        CommandOutcome::NoCapacity
+        apply(&one, plan_command(&one)).await.outcome,
+        CommandResult::NoCapacity
     );
     one.limits_tx.send_replace(only(max_concurrent(1)));
     one.shards.recheck_capacity();
@@ -204,7 +204,7 @@ async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
         .unwrap()
         .unwrap();
     assert_eq!(again.run_id, run_id(4));
-    assert_folded(&apply(&one, result(&one)).await);
+    assert_folded(&apply(&one, plan_command(&one)).await);
 }
 
 /// Hides the table of runs, or shows it again.
@@ -228,7 +228,7 @@ async fn a_starting_run_is_started_again_after_its_shard_was_reloaded() {
     one.shards.recheck_capacity();
     let startable = one.waiting.recv().await.unwrap();
     rename_runs(&database, "runs", "hidden").await;
-    let late = PlanOutcome {
+    let late = PlanResult {
         tenant: startable.tenant,
         run_id: startable.run_id,
         result: Ok(new_plan(&one, &plan)),
@@ -296,7 +296,7 @@ async fn runs_above_the_queue_or_daily_limit_are_refused_without_an_event() {
     let refused = apply(&one, new_run(&one, &plan, run_id(3), "f")).await;
     assert_eq!(
         refused.outcome,
-        CommandOutcome::OverLimit(Excess::Queued { max: 1 })
+        CommandResult::OverLimit(Excess::Queued { max: 1 })
     );
     one.limits_tx.send_replace(only(RunLimits {
         max_daily_runs: Some(2),
@@ -305,7 +305,7 @@ async fn runs_above_the_queue_or_daily_limit_are_refused_without_an_event() {
     let refused = apply(&one, new_run(&one, &plan, run_id(3), "f")).await;
     assert_eq!(
         refused.outcome,
-        CommandOutcome::OverLimit(Excess::Daily { max: 2 })
+        CommandResult::OverLimit(Excess::Daily { max: 2 })
     );
     let events: Vec<(i64,)> = one
         .store
@@ -379,10 +379,7 @@ async fn a_run_that_is_refused_for_its_size_takes_no_capacity() {
     ];
     let applied = one.shards.submit(small.shard(), commands).await.unwrap();
     let outcome = &applied[0].outcome;
-    assert!(
-        matches!(outcome, CommandOutcome::TooLarge(_)),
-        "{outcome:?}"
-    );
+    assert!(matches!(outcome, CommandResult::TooLarge(_)), "{outcome:?}");
     assert_folded(&applied[1]);
     assert_eq!(states(&one.store, small).await.0, RunState::Running.code());
 }

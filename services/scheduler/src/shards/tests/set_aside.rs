@@ -61,13 +61,13 @@ async fn a_run_with_an_unreadable_event_is_set_aside_and_its_shard_continues() {
     // Its state is kept, on this and on the next holder of its shard.
     assert_eq!(
         apply(&one, claim(bad, 1, 1, 1)).await.outcome,
-        CommandOutcome::SetAside
+        CommandResult::SetAside
     );
     one.lease_loop.leave().await;
     let two = instance(&database, "two").await;
     assert_eq!(
         apply(&two, finish(bad, 0)).await.outcome,
-        CommandOutcome::SetAside
+        CommandResult::SetAside
     );
     assert_eq!(
         states(&two.store, bad).await.1,
@@ -160,7 +160,7 @@ async fn a_run_whose_plan_is_gone_is_set_aside_and_its_shard_continues() {
     assert_folded(&apply(&two, finish(good, 0)).await);
     assert_eq!(
         apply(&two, finish(bad, 0)).await.outcome,
-        CommandOutcome::SetAside
+        CommandResult::SetAside
     );
     let message = reason(&two.store, bad).await.unwrap();
     assert!(message.contains("plan"), "{message}");

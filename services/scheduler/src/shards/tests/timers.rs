@@ -82,9 +82,9 @@ async fn inv_9_no_timer_fires_before_appended_events_are_folded() {
     let finish = positions(&store, id.shard(), EventType::TaskFinished).await;
     holder.lane.fire_timers().await;
 
-    let verdicts = positions(&store, id.shard(), EventType::TimerFired).await;
+    let timers_fired = positions(&store, id.shard(), EventType::TimerFired).await;
     assert_eq!(
-        verdicts,
+        timers_fired,
         [finish[0].next()],
         "only for the silent attempt, and after the folded outcome"
     );
