@@ -2,7 +2,11 @@
 
 use std::time::Instant;
 
-use servo_model::Timestamp;
+use servo_model::{ShardId, Timestamp};
+use servo_store::StoreError;
+
+use super::lane::Lane;
+use crate::store::shards;
 
 /// A fold needs the time before the statement that records it, so the last known database time is
 /// advanced by the local monotonic clock. The statement refuses a time that is off by more than a
@@ -28,6 +32,29 @@ impl DatabaseClock {
     /// The local instant of a database time.
     pub(super) fn instant(&self, time: Timestamp) -> Instant {
         Instant::now() + time.since(self.now())
+    }
+}
+
+impl Lane {
+    /// The time of a flush: the database's time, and not before the last event of its shards.
+    pub(super) async fn time_for(
+        &mut self,
+        shards: impl Iterator<Item = ShardId>,
+    ) -> Result<Timestamp, StoreError> {
+        let clock = match self.clock {
+            Some(clock) => clock,
+            None => self.read_clock().await?,
+        };
+        let recorded = shards
+            .filter_map(|shard| Some(self.shards.get(&shard)?.recorded_at))
+            .max();
+        Ok(clock.now().max(recorded.unwrap_or(Timestamp::UNIX_EPOCH)))
+    }
+
+    pub(super) async fn read_clock(&mut self) -> Result<DatabaseClock, StoreError> {
+        let now = shards::now(&self.loops).await?;
+        let clock = DatabaseClock::at(now.unwrap_or(Timestamp::UNIX_EPOCH));
+        Ok(*self.clock.insert(clock))
     }
 }
 

@@ -178,7 +178,7 @@ impl DispatcherStreams {
         }
     }
 
-    /// Discards the updates of a flush that failed.
+    /// Discards updates that a panic left unsent; the shards' next snapshots replace them.
     pub(super) fn discard_updates(&mut self) {
         self.updates.clear();
     }

@@ -6,14 +6,12 @@
 //! several submissions because of its content, each submission is flushed alone, so that only the
 //! faulty one fails.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use prost::Message as _;
 use servo_model::{AttemptId, Position, RunId, ShardId, TenantId, Timestamp};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_proto::{kind_of, v1 as pb};
 use servo_store::{HeldBatch, LoopTx, NewEvent, StoreError};
 use tracing::{Instrument, debug_span};
 use uuid::Uuid;
@@ -22,13 +20,12 @@ use super::clock::DatabaseClock;
 use super::command::{
     Applied, Command, CommandResult, RunEvent, Submission, SubmitError, UnplannedRun,
 };
+use super::good_versions::with_good_version;
 use super::lane::{Lane, reject};
-use super::outbox;
-use crate::core::{self, Changes, InUse, Resolvable, Run, RunView, Verdict};
-use crate::store::flush::{
-    self, ChangedRun, Conflict, FlushRows, NewRunRow, OutboxMessage, Resolution,
-};
-use crate::store::{Statement, shards};
+use super::stored_event::{new_event, too_large};
+use crate::core::{self, Changes, InUse, Resolvable, RunView, Verdict};
+use crate::store::Statement;
+use crate::store::flush::{self, ChangedRun, Conflict, FlushRows, NewRunRow, Resolution};
 use crate::transition_log;
 use crate::wire;
 
@@ -214,27 +211,6 @@ impl Lane {
                 self.streams.announce_plan(run);
             }
         }
-    }
-
-    /// The time of a flush: the database's time, and not before the last event of its shards.
-    pub(super) async fn time_for(
-        &mut self,
-        shards: impl Iterator<Item = ShardId>,
-    ) -> Result<Timestamp, StoreError> {
-        let clock = match self.clock {
-            Some(clock) => clock,
-            None => self.read_clock().await?,
-        };
-        let recorded = shards
-            .filter_map(|shard| Some(self.shards.get(&shard)?.recorded_at))
-            .max();
-        Ok(clock.now().max(recorded.unwrap_or(Timestamp::UNIX_EPOCH)))
-    }
-
-    pub(super) async fn read_clock(&mut self) -> Result<DatabaseClock, StoreError> {
-        let now = shards::now(&self.loops).await?;
-        let clock = DatabaseClock::at(now.unwrap_or(Timestamp::UNIX_EPOCH));
-        Ok(*self.clock.insert(clock))
     }
 
     fn fold_command(
@@ -426,23 +402,6 @@ impl Lane {
         Ok(now)
     }
 
-    /// The messages for the bus; none during a rebuild.
-    fn outbox_messages(
-        &self,
-        changed: &[ChangedRun<'_>],
-        marks: &HashMap<ShardId, Position>,
-        at: Timestamp,
-    ) -> Vec<OutboxMessage> {
-        if self.bus_doorbell.is_none() {
-            return Vec::new();
-        }
-        let position = |run: &Run| marks.get(&run.header.run_id.shard()).copied();
-        changed
-            .iter()
-            .filter_map(|changed| outbox::message(changed, position(changed.run)?, at))
-            .collect()
-    }
-
     /// Publishes a stored flush: notifies dispatchers and watchers, arms timers, requests plans,
     /// and evicts ended runs.
     pub(super) fn publish(&mut self, pending: PendingFlush) {
@@ -517,53 +476,4 @@ fn may_be_caused_by_one(error: &StoreError) -> bool {
         error,
         StoreError::KeyTaken(_) | StoreError::Slow(_) | StoreError::Database(_)
     )
-}
-
-/// Writes the lookup result into the event, because a fold may depend only on events.
-fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, Body> {
-    match &event.body {
-        Body::TaskFinished(finished) if good.contains(&event.event_id) => {
-            Cow::Owned(Body::TaskFinished(pb::TaskFinished {
-                has_good_version: true,
-                ..finished.clone()
-            }))
-        }
-        body => Cow::Borrowed(body),
-    }
-}
-
-/// Refuses an event that the ledger would refuse together with the rest of the flush.
-pub(super) fn too_large(event: &NewEvent) -> Option<CommandResult> {
-    let (bytes, most) = (event.payload.len(), event.kind.bytes_max());
-    (bytes > most).then(|| {
-        CommandResult::TooLarge(format!(
-            "{} has {bytes} bytes; at most {most} are allowed; shorten it",
-            event.kind.name()
-        ))
-    })
-}
-
-pub(super) fn new_event(
-    event: &RunEvent,
-    body: &Body,
-    workspace: &str,
-    shard: ShardId,
-) -> NewEvent {
-    NewEvent {
-        event_id: event.event_id,
-        kind: kind_of(body),
-        version: 1,
-        shard,
-        tenant: event.tenant.clone().into(),
-        workspace: workspace.to_owned(),
-        idempotency_key: event.idempotency_key.clone(),
-        correlation_id: Some(Uuid::from_bytes(*event.run_id.as_bytes())),
-        causation_id: None,
-        payload: pb::Event {
-            version: 1,
-            trace: event.trace.clone(),
-            body: Some(body.clone()),
-        }
-        .encode_to_vec(),
-    }
 }

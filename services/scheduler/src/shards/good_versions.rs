@@ -1,5 +1,6 @@
 //! Whether readers have a promoted version to keep while an output is quarantined.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use servo_proto::v1 as pb;
@@ -65,5 +66,18 @@ impl Lane {
             partition_key: task.partition_key.to_string(),
         };
         Some(plan.settings(ordinal).makes().map(output).collect())
+    }
+}
+
+/// Writes the lookup result into the event, because a fold may depend only on events.
+pub(super) fn with_good_version<'a>(event: &'a RunEvent, good: &HashSet<Uuid>) -> Cow<'a, Body> {
+    match &event.body {
+        Body::TaskFinished(finished) if good.contains(&event.event_id) => {
+            Cow::Owned(Body::TaskFinished(pb::TaskFinished {
+                has_good_version: true,
+                ..finished.clone()
+            }))
+        }
+        body => Cow::Borrowed(body),
     }
 }

@@ -47,6 +47,7 @@ mod run_watchers;
 mod set_aside;
 mod shard;
 mod shard_owner;
+mod stored_event;
 #[cfg(test)]
 pub(crate) mod tests;
 mod timers;

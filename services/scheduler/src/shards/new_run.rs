@@ -2,22 +2,22 @@
 
 use std::borrow::Cow;
 
-use prost::Message as _;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::request::RequestFingerprint;
 use servo_model::states::RunState;
 use servo_model::{Digest, ShardId, Timestamp};
+use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
-use servo_proto::{kind_of, v1 as pb};
 use servo_store::NewEvent;
 use uuid::Uuid;
 
 use super::command::{
     Applied, CommandResult, NewPlan, NewRun, PlanFailure, PlanResult, RequestedPlan, UnplannedRun,
 };
-use super::flush::{PendingFlush, too_large};
+use super::flush::PendingFlush;
 use super::lane::Lane;
 use super::shard::run_number;
+use super::stored_event::{event_of, payload, too_large};
 use crate::core::{Changes, Event, Run, RunHeader, RunView, StartDecision, Verdict, fold};
 use crate::store::flush::{Conflict, NewRunRow};
 use crate::wire;
@@ -354,35 +354,4 @@ fn truncate(message: &str) -> String {
 
 fn fingerprint(header: &RunHeader) -> RequestFingerprint {
     RequestFingerprint::from_digest(Digest::from_bytes(header.fingerprint))
-}
-
-fn event_of(
-    header: &RunHeader,
-    event_id: Uuid,
-    key: &IdempotencyKey,
-    causation_id: Option<Uuid>,
-    trace: Option<pb::TraceContext>,
-    body: Body,
-) -> NewEvent {
-    NewEvent {
-        event_id,
-        kind: kind_of(&body),
-        version: 1,
-        shard: header.run_id.shard(),
-        tenant: header.tenant.clone().into(),
-        workspace: header.workspace.to_string(),
-        idempotency_key: key.to_string(),
-        correlation_id: Some(Uuid::from_bytes(*header.run_id.as_bytes())),
-        causation_id,
-        payload: payload(trace, body),
-    }
-}
-
-fn payload(trace: Option<pb::TraceContext>, body: Body) -> Vec<u8> {
-    pb::Event {
-        version: 1,
-        trace,
-        body: Some(body),
-    }
-    .encode_to_vec()
 }

@@ -1,22 +1,40 @@
 //! The bus messages of a flush: at most one per run, and none when nothing changed that consumers
 //! follow.
 
+use std::collections::HashMap;
+
 use prost::Message as _;
 use servo_model::states::{MaterializationState, TaskState};
-use servo_model::{Position, Timestamp};
+use servo_model::{Position, ShardId, Timestamp};
 use servo_proto::{proto_time, v1 as pb};
 use uuid::Uuid;
 
+use super::lane::Lane;
 use crate::core::{Materialized, Promotion, Run, TaskChange};
 use crate::store::flush::{ChangedRun, OutboxMessage};
 use crate::wire;
 
+impl Lane {
+    /// The messages for the bus; none during a rebuild.
+    pub(super) fn outbox_messages(
+        &self,
+        changed: &[ChangedRun<'_>],
+        marks: &HashMap<ShardId, Position>,
+        at: Timestamp,
+    ) -> Vec<OutboxMessage> {
+        if self.bus_doorbell.is_none() {
+            return Vec::new();
+        }
+        let position = |run: &Run| marks.get(&run.header.run_id.shard()).copied();
+        changed
+            .iter()
+            .filter_map(|changed| message(changed, position(changed.run)?, at))
+            .collect()
+    }
+}
+
 /// `position` is the watermark of the run's shard after the flush.
-pub(super) fn message(
-    changed: &ChangedRun<'_>,
-    position: Position,
-    at: Timestamp,
-) -> Option<OutboxMessage> {
+fn message(changed: &ChangedRun<'_>, position: Position, at: Timestamp) -> Option<OutboxMessage> {
     let ChangedRun {
         run,
         changes,

@@ -110,7 +110,7 @@ impl Lane {
         let verdict = resolve(stored, approve, resolved.version);
         if verdict == Verdict::Folded {
             pending.claims_only = false;
-            pending.events.push(super::flush::new_event(
+            pending.events.push(super::stored_event::new_event(
                 event,
                 &event.body,
                 run.header.workspace.as_str(),

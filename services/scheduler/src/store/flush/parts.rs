@@ -3,6 +3,21 @@
 //! It has a part for every table that the flush writes to and no part for the others, because
 //! Postgres prepares for every write that a statement contains, even one of no rows. Each
 //! combination of parts is composed once and prepared once per connection.
+//!
+//! Each part is a CTE under the name of its [`Part`] (`{part:?}`), or a value of the final SELECT.
+//! The text for [Tasks, Outbox, AsyncCommit], shortened, with arguments numbered across parts:
+//!
+//! ```sql
+//! WITH ledger AS MATERIALIZED (
+//! SELECT ledger.fold(1::smallint, $1, …, $19) AS at
+//! ), Tasks AS (
+//! UPDATE scheduler.tasks …
+//! )
+//! SELECT ledger.at,
+//! bus.publish(1::smallint, $40, …),
+//! set_config('synchronous_commit', 'off', true)
+//! FROM ledger
+//! ```
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
