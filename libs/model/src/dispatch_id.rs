@@ -68,21 +68,27 @@ impl TaskTimer {
     }
 }
 
-/// `timer:{kind}:{run}:{task_key}:{attempt}:{epoch}`, or `timer:run:{run}:{epoch}` for a run's
-/// duration. `epoch` is the Unix second at which the timer is due.
+/// `timer:{kind}:{run}:{task_key}:{attempt}:{due_second}`, or `timer:run:{run}:{due_second}` for a
+/// run's duration. `due_second` is the Unix second at which the timer is due.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimerId(String);
 
 impl TimerId {
-    pub fn task(kind: TaskTimer, run: &RunId, task: &TaskKey, attempt: u32, epoch: i64) -> TimerId {
+    pub fn task(
+        kind: TaskTimer,
+        run: &RunId,
+        task: &TaskKey,
+        attempt: u32,
+        due_second: i64,
+    ) -> TimerId {
         TimerId(format!(
-            "timer:{}:{run}:{task}:{attempt}:{epoch}",
+            "timer:{}:{run}:{task}:{attempt}:{due_second}",
             kind.name()
         ))
     }
 
-    pub fn run(run: &RunId, epoch: i64) -> TimerId {
-        TimerId(format!("timer:run:{run}:{epoch}"))
+    pub fn run(run: &RunId, due_second: i64) -> TimerId {
+        TimerId(format!("timer:run:{run}:{due_second}"))
     }
 
     pub fn as_str(&self) -> &str {
