@@ -55,7 +55,10 @@ impl WorkerStreams {
             envelopes: Vec::new(),
             cancels: Vec::new(),
         };
-        self.all.insert(new.connection.worker.key(), new);
+        let key = new.connection.worker.key();
+        // Only the replaced connection is stuck.
+        self.stuck.remove(&key);
+        self.all.insert(key, new);
     }
 
     pub(crate) fn disconnect(&mut self, worker: &WorkerKey, connection: u64) -> bool {
