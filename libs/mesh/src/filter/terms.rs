@@ -95,6 +95,9 @@ fn term<'a>(text: &'a str, fields: &[&str]) -> Result<(Term, &'a str), String> {
 }
 
 fn value(text: &str) -> Result<(String, &str), String> {
+    if text.contains('\0') {
+        return Err("a value contains a NUL character".to_owned());
+    }
     if let Some(quoted) = text.strip_prefix('"') {
         let (value, rest) = quoted
             .split_once('"')
@@ -193,5 +196,7 @@ mod tests {
         );
         check("state =", Err("a value is missing at the end"));
         check("name = \"x", Err("a quotation mark is not closed"));
+        check("name = x\0", Err("a value contains a NUL character"));
+        check("state = LOST AND", Err("`AND` is expected before `AND`"));
     }
 }

@@ -357,7 +357,7 @@ async fn a_report_is_paged_and_refuses_invalid_requests() {
     refuse(
         filter,
         Reason::InvalidFilter,
-        "usage is not recorded by `run_id`",
+        "`run_id` cannot be filtered by",
     )
     .await;
     let token = ListUsageRequest {

@@ -2,17 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use servo_mesh::filter::{Field, Filter};
 use servo_mesh::paging::page_size;
-use servo_mesh::{Error, Reason, now};
+use servo_mesh::{Error, now};
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_model::{TenantId, Timestamp};
 use servo_proto::from_proto_time;
 use servo_proto::v1::ReportGrain;
 
 use super::errors::{field_error, store_error};
-use crate::core::report::{Groups, filter, groups};
+use crate::core::report::{self, Groups, groups};
 use crate::rpc::Quota;
 use crate::store::report::{Line, LineKey, ReportQuery, lines};
+
+/// The dimensions by which usage is recorded.
+static FIELDS: [Field<()>; 3] = [
+    Field::exact("workspace"),
+    Field::exact("asset"),
+    Field::exact("pool"),
+];
 
 /// Separates the parts of a line's key in a page token; names do not contain it.
 const SEPARATOR: char = '\u{1f}';
@@ -64,7 +72,7 @@ pub(crate) async fn page(quota: &Quota, report: ReportRequest<'_>) -> Result<Rep
         end,
         grain: i16::try_from(i32::from(grain)).unwrap_or(0),
         groups,
-        filter: filter(report.filter).map_err(|sentence| bad_filter(&sentence))?,
+        filter: parse_filter(report.filter)?,
         currency: report.currency,
         after,
         limit: size + 1,
@@ -154,7 +162,12 @@ fn time(field: &str, time: Option<prost_types::Timestamp>) -> Result<Option<Time
     time.map(parse).transpose()
 }
 
-fn bad_filter(sentence: &str) -> Error {
-    Error::new(Reason::InvalidFilter, format!("filter: {sentence}"))
-        .and_bad_field("filter", sentence)
+fn parse_filter(text: &str) -> Result<report::Filter, Error> {
+    let filter = Filter::parse(text, &FIELDS)?;
+    let exact = |field| filter.exact(field).map(str::to_owned);
+    Ok(report::Filter {
+        workspace: exact("workspace"),
+        asset: exact("asset"),
+        pool: exact("pool"),
+    })
 }
