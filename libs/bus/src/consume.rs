@@ -35,12 +35,12 @@ where
     Fut: Future<Output = Result<(), String>>,
 {
     let batch = bus.receive(subscription).await?;
-    let mut verdicts = Vec::with_capacity(batch.messages.len());
+    let mut results = Vec::with_capacity(batch.messages.len());
     for message in &batch.messages {
-        verdicts.push(match handle(message.clone()).await {
+        results.push(match handle(message.clone()).await {
             Ok(()) => Verdict::Ack,
             Err(why) => Verdict::Nack(why),
         });
     }
-    bus.settle(subscription, batch, verdicts).await
+    bus.settle(subscription, batch, results).await
 }

@@ -100,7 +100,7 @@ impl Message {
     }
 }
 
-/// The result of handling a message.
+/// The result of handling a message. Not a verdict of the fold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     Ack,
@@ -139,12 +139,12 @@ pub trait EventBus: Send + Sync {
         subscription: &Subscription,
     ) -> impl Future<Output = Result<Batch, BusError>> + Send;
 
-    /// Reports the results of a batch, one verdict per message. Messages that are not settled are
-    /// delivered again.
+    /// Reports the results of a batch, one per message. Messages that are not settled are delivered
+    /// again.
     fn settle(
         &self,
         subscription: &Subscription,
         batch: Batch,
-        verdicts: Vec<Verdict>,
+        results: Vec<Verdict>,
     ) -> impl Future<Output = Result<(), BusError>> + Send;
 }

@@ -1,4 +1,4 @@
-//! The effect of verdicts on a subscription's cursors and on failed messages.
+//! The effect of a batch's results on a subscription's cursors and on failed messages.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,11 +32,11 @@ pub struct Settled {
 
 /// Cursors also pass failed messages, which are stored separately, so that one message does not
 /// block the others.
-pub fn settle(messages: &[Message], verdicts: &[Verdict]) -> Settled {
+pub fn settle(messages: &[Message], results: &[Verdict]) -> Settled {
     let (mut settled, mut cursors) = (Settled::default(), BTreeMap::new());
-    for (message, verdict) in messages.iter().zip(verdicts) {
+    for (message, result) in messages.iter().zip(results) {
         let version = message.version;
-        match verdict {
+        match result {
             Verdict::Ack if message.tries > 0 => settled.retried.push(version),
             Verdict::Ack => {}
             Verdict::Nack(error) => settled.failed.push(failed_message(message, error)),

@@ -124,12 +124,12 @@ impl EventBus for PostgresBus {
         &self,
         subscription: &Subscription,
         batch: Batch,
-        verdicts: Vec<Verdict>,
+        results: Vec<Verdict>,
     ) -> Result<(), BusError> {
         if batch.messages.is_empty() {
             return Ok(());
         }
-        let settled = core::settle(&batch.messages, &verdicts);
+        let settled = core::settle(&batch.messages, &results);
         Ok(statements::settle(self.store.loops(), subscription, &self.holder, &settled).await?)
     }
 }

@@ -314,11 +314,8 @@ async fn dead_consumer_loses_no_messages() {
             .collect::<Vec<_>>()
     };
     assert_eq!(payloads(&again), payloads(&taken));
-    let verdicts = vec![Verdict::Ack; again.messages.len()];
-    other
-        .settle(&subscription(), again, verdicts)
-        .await
-        .unwrap();
+    let results = vec![Verdict::Ack; again.messages.len()];
+    other.settle(&subscription(), again, results).await.unwrap();
     assert!(
         other
             .receive(&subscription())
@@ -330,7 +327,7 @@ async fn dead_consumer_loses_no_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f26_late_verdict_after_a_lost_lease_changes_nothing() {
+async fn f26_late_results_after_a_lost_lease_change_nothing() {
     let world = World::start().await;
     publish_all(&world.scheduler, (0..3_u8).map(|n| vec![n])).await;
     let slow = bus(&world.quota, "slow");
@@ -345,8 +342,8 @@ async fn f26_late_verdict_after_a_lost_lease_changes_nothing() {
             .is_empty()
     })
     .await;
-    let verdicts = vec![Verdict::Nack("too late".into()); taken.messages.len()];
-    slow.settle(&subscription(), taken, verdicts).await.unwrap();
+    let results = vec![Verdict::Nack("too late".into()); taken.messages.len()];
+    slow.settle(&subscription(), taken, results).await.unwrap();
     let parked: Vec<(i64,)> = world
         .scheduler
         .loops()
@@ -408,9 +405,9 @@ async fn foreign_subscriptions_are_rejected_and_consumed_messages_expire() {
     );
     let reader = bus(&world.quota, "reader");
     let batch = reader.receive(&subscription()).await.unwrap();
-    let verdicts = vec![Verdict::Ack; batch.messages.len()];
+    let results = vec![Verdict::Ack; batch.messages.len()];
     reader
-        .settle(&subscription(), batch, verdicts)
+        .settle(&subscription(), batch, results)
         .await
         .unwrap();
     assert_eq!(
