@@ -47,7 +47,7 @@ impl TaskKey {
         TaskKey::build(asset, partition, None, operation)
     }
 
-    /// The key of this mapped parent's child for one item.
+    /// The key of the mapped task for one item, if this is the key of its mapped parent.
     pub fn child(&self, index: u32) -> TaskKey {
         TaskKey::build(
             self.0.asset.clone(),
@@ -70,7 +70,7 @@ impl TaskKey {
         self.0.partition.as_ref()
     }
 
-    /// The index of the item, if the task is a child of a mapped parent.
+    /// The index of the item, if the task is a mapped task.
     pub fn map_index(&self) -> Option<u32> {
         self.0.map_index
     }
@@ -110,8 +110,8 @@ impl TaskId {
     }
 }
 
-/// The partition text of a mapped child: the partition's dimensions and the reserved dimension that
-/// numbers the child. It is not a partition key, because it names a part of a partition.
+/// The partition text of a mapped task: the partition's dimensions and the reserved dimension that
+/// numbers the task. It is not a partition key, because it names a part of a partition.
 pub fn child_partition(partition: Option<&PartitionKey>, index: u32) -> String {
     dimensions(partition, Some(index))
 }
@@ -230,7 +230,7 @@ pub enum TaskKeyError {
     #[error("`{0}` is not an operation; the operations are materialize, check and evaluate")]
     UnknownOperation(String),
     #[error(
-        "the dimension `_map` numbers the children of a mapped task: write _map=i:0 to _map=i:{}",
+        "the dimension `_map` numbers the children of a mapped parent: write _map=i:0 to _map=i:{}",
         u32::MAX
     )]
     MapIndex,

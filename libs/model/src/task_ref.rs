@@ -10,7 +10,7 @@ pub struct TaskRef {
 }
 
 impl TaskRef {
-    /// A task of the plan itself, not a mapped child.
+    /// A task of the plan itself, not a mapped task.
     pub const fn planned(ordinal: u32) -> TaskRef {
         TaskRef {
             ordinal,

@@ -17,7 +17,7 @@ from servo.model.limits import MAPPED_ITEMS_PER_TASK_MAX
 class Outputs:
     # By asset key.
     values: Mapping[str, Any]
-    # The items of a mapped downstream task as JSON texts; None if the asset yields no items.
+    # The items that downstream tasks are mapped over, as JSON texts; None if the asset yields no items.
     items: tuple[str, ...] | None = None
 
 

@@ -258,7 +258,7 @@ class Run:
         return []
 
     def _map(self, parent: int, count: int) -> list[TaskRef]:
-        """Creates a child for every item. A mapped task without items succeeds at once."""
+        """Creates a mapped task for every item. A mapped parent without items succeeds at once."""
         if count == 0:
             self._step(TaskRef(parent), TaskState.SUCCEEDED, "CHILDREN_ENDED")
             return [TaskRef(parent)]

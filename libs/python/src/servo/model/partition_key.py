@@ -15,7 +15,7 @@ from .limits import NAME_BYTES_MAX, PARTITION_DIMENSIONS_MAX, PARTITION_KEY_BYTE
 from .partition_value import Value
 from .text import excerpt, is_name
 
-# Numbers the children of a mapped task. Part of task keys, never of partition keys.
+# Numbers the children of a mapped parent. Part of task keys, never of partition keys.
 MAP_DIMENSION = "_map"
 
 

@@ -32,11 +32,11 @@ class TaskKey:
     asset: AssetKey
     partition: PartitionKey | None = None
     operation: Operation = Operation.MATERIALIZE
-    # The item of a mapped task.
+    # The index of the item, for a mapped task.
     map_index: int | None = None
 
     def child(self, index: int) -> TaskKey:
-        """The key of this mapped task's child for one item."""
+        """The key of the mapped task for one item, if this is the key of its mapped parent."""
         return replace(self, map_index=index)
 
     @property
@@ -67,7 +67,7 @@ def _parse_brackets(text: str) -> tuple[PartitionKey | None, int | None]:
     whole = isinstance(index, int) and not isinstance(index, bool) and 0 <= index <= _MAP_INDEX_MAX
     if index is not None and not whole:
         raise InvalidValue(
-            f"the dimension `_map` numbers the children of a mapped task: write _map=i:0 to _map=i:{_MAP_INDEX_MAX}"
+            f"the dimension `_map` numbers the children of a mapped parent: write _map=i:0 to _map=i:{_MAP_INDEX_MAX}"
         )
     return PartitionKey(dimensions) if dimensions else None, index if isinstance(index, int) else None
 
