@@ -70,7 +70,7 @@ def _remedy(error: ServoError) -> str:
         case errors.Unavailable():
             return "\n  is it running, and is the address right? `servo doctor` looks; `servo dev` starts one here"
         case errors.NotAuthenticated():
-            return "\n  set SERVO_API_KEY to a key of this server, or SERVO_TOKEN_FILE to a file with a token"
+            return "\n  set SERVO_API_KEY to a key of this server, or SERVO_TOKEN_FILE to a file with one"
         case errors.NotAllowed():
             return "\n  ask an administrator of the tenant for a role that allows it, or use another key"
         case errors.TimedOut():

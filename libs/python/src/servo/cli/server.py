@@ -23,7 +23,7 @@ DEV_FILE = "dev.json"
 Url = Annotated[str, Option(envvar="SERVO_URL", help="The gateway: https://host:port")]
 ApiKey = Annotated[str, Option(envvar="SERVO_API_KEY", help="Better given in the environment.")]
 TokenFile = Annotated[
-    Path | None, Option(envvar="SERVO_TOKEN_FILE", help="A file with an OIDC token, read before every call.")
+    Path | None, Option(envvar="SERVO_TOKEN_FILE", help="A file with the API key, read before every call.")
 ]
 Tenant = Annotated[str, Option(envvar="SERVO_TENANT", help="The tenant.")]
 Workspace = Annotated[str, Option(envvar="SERVO_WORKSPACE", help="The workspace.")]

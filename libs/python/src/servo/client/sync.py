@@ -65,8 +65,8 @@ _PAGE_SIZE = 100
 
 
 class Client:
-    """A client of one workspace. The caller is an API key, or an OIDC token that a function or a
-    file provides for every call.
+    """A client of one workspace. The caller is an API key, given once (``api_key``) or provided for
+    every call by a function or a file (``token``). The gateway accepts no other tokens yet.
     """
 
     def __init__(
