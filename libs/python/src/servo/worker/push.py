@@ -1,5 +1,5 @@
-"""Envelopes over HTTP, from a queue. A pushed envelope is an offer: the worker asks the server
-whether the attempt may start.
+"""Envelopes over HTTP, from a queue. A pushed envelope is an invitation: the worker begins the attempt
+only if the server accepts its start, because the queue may deliver an envelope more than once.
 """
 
 from __future__ import annotations
@@ -91,15 +91,15 @@ class Push:
     async def _handle_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection: requests in sequence, each answered before its attempt has run."""
         with contextlib.suppress(OSError, asyncio.IncompleteReadError, TimeoutError, ssl.SSLError):
-            goes_on = True
-            while goes_on:
+            keep_alive = True
+            while keep_alive:
                 try:
                     async with asyncio.timeout(_REQUEST_SECONDS):
-                        body, goes_on = await _request(reader)
+                        body, keep_alive = await _request(reader)
                     status = self._take(body)
                 except _Refused as refused:
-                    status, goes_on = refused.status, False
-                writer.write(_answer(status, goes_on))
+                    status, keep_alive = refused.status, False
+                writer.write(_answer(status, keep_alive))
                 await writer.drain()
         writer.close()
 
@@ -158,8 +158,8 @@ async def _request(reader: asyncio.StreamReader) -> tuple[bytes, bool]:
     return body, words[2] == "HTTP/1.1" and headers.get("connection") != "close"
 
 
-def _answer(status: HTTPStatus, goes_on: bool) -> bytes:
-    connection = "keep-alive" if goes_on else "close"
+def _answer(status: HTTPStatus, keep_alive: bool) -> bytes:
+    connection = "keep-alive" if keep_alive else "close"
     head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Length: 0\r\nConnection: {connection}\r\n\r\n"
     return head.encode()
 
