@@ -5,13 +5,14 @@
 //! run's shard, and every holder gets one `ReportAttempts` call with its part. The holder folds the
 //! reports and returns a verdict for each.
 //!
-//! A report gets no verdict when its shard has no known holder, when the call fails or times out,
-//! or when the holder answers that it lost the shard. The lease rows are then read again and the
-//! report is sent once more, until [`HOLDER_TIMEOUT`] has passed since it arrived. After that the
-//! callback appends the event to the ledger itself and answers RECORDED: the report is safe. The
-//! present holder folds it with its next flush or renewal, or the next holder when it takes the
-//! shard over. Sending a report again after a lost answer is harmless, because its event id and
-//! idempotency key stay the same.
+//! A report gets no verdict when its shard has no known holder, when the call fails or takes longer
+//! than [`CALL_TIMEOUT`], or when the holder answers that it lost the shard or could not store the
+//! report. The lease rows are then read again and the report is sent once more, until
+//! [`RECORD_AFTER`] has passed since it arrived. After that the callback appends the event to the
+//! ledger itself and answers RECORDED: the report is safe. The time is looked at between calls, so
+//! a call in progress may take longer. The present holder folds a recorded event with its next
+//! flush or lease renewal, or the next holder when it takes the shard over. Sending a report again
+//! after a lost answer is harmless, because its event id and idempotency key stay the same.
 //!
 //! A quarantined success is never recorded without a holder ([`needs_holder`]), because the event
 //! must say whether an earlier good version exists, and only the holder looks that up. The worker
@@ -46,7 +47,7 @@ const CALLS_IN_FLIGHT_MAX: usize = 3;
 /// How long a holder may take to answer. A flush under load takes tens of milliseconds.
 const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long after its arrival a report without a verdict is appended by the callback itself.
-const HOLDER_TIMEOUT: Duration = Duration::from_millis(100);
+const RECORD_AFTER: Duration = Duration::from_millis(100);
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 /// Leases rarely move, so one read of the lease rows serves all reports within this time.
 const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(20);
@@ -128,7 +129,7 @@ impl BatchHandler for BatchSender {
             self.holders.fresh_or_last_known(REFRESH_INTERVAL_MIN).await;
             let expired: Vec<Index> = open(&verdicts)
                 .into_iter()
-                .filter(|index| batch[*index].since.elapsed() >= HOLDER_TIMEOUT)
+                .filter(|index| batch[*index].since.elapsed() >= RECORD_AFTER)
                 .collect();
             let recorded = expired.iter().map(|index| self.record(&batch[*index]));
             let recorded = futures::future::join_all(recorded).await;

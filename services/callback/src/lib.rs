@@ -9,7 +9,7 @@
 //!   counts.
 //! - [`loops`]: recording that this instance is healthy, and retention. [`store`]: the SQL.
 //!
-//! **Stays absent:** verdicts about liveness. The scheduler decides.
+//! **Stays absent:** decisions whether an attempt is lost. The scheduler makes them.
 
 mod commit_markers;
 mod config;

@@ -2,10 +2,10 @@
 //! attempt and verb, and the names in the request must match the path.
 //!
 //! Paths for heartbeats and logs live briefly, and each heartbeat renews them. After an outage that
-//! outlasts them, a live attempt has only expired paths, which alone are not accepted. Its worker
-//! then also presents the attempt's finish path as a renewal, which is valid as long as the attempt
-//! may run. This grants no new power: the holder of the finish path can already end the attempt,
-//! and a heartbeat still counts only for the active attempt.
+//! outlasts them, a running attempt has only expired paths, which alone are not accepted. Its
+//! worker then also presents the attempt's finish path as a renewal, which is valid as long as the
+//! attempt may run. This grants no new power: the holder of the finish path can already end the
+//! attempt, and a heartbeat still counts only for the active attempt.
 
 use std::time::Duration;
 
@@ -169,7 +169,7 @@ impl SignatureVerifier {
     }
 }
 
-/// Returns whether a live attempt may renew this path after an outage. A late start is not
+/// Returns whether a running attempt may renew this path after an outage. A late start is not
 /// accepted, because another attempt may have replaced this one.
 fn is_renewable(verb: CallbackVerb) -> bool {
     matches!(verb, CallbackVerb::Heartbeat | CallbackVerb::Logs)

@@ -1,5 +1,5 @@
-//! Validating an outcome before it is forwarded. The scheduler that folds it later has no caller to
-//! reject it to.
+//! Validating an outcome before it is forwarded, because a scheduler that folds a recorded outcome
+//! later has no caller to reject it to.
 
 use std::collections::BTreeSet;
 

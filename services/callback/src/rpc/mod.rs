@@ -1,5 +1,5 @@
-//! `servo.v1.CallbackService`, one file per method. A call takes the same path alone, on a stream
-//! or over HTTPS: its signature is verified, then it is carried out.
+//! `servo.v1.CallbackService`, one file per method. A call is handled in the same way alone,
+//! on a stream or over HTTPS: its signature is verified, then it is carried out.
 
 pub(crate) mod append_logs;
 pub(crate) mod finish_attempt;

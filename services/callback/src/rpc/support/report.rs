@@ -7,7 +7,7 @@ use servo_proto::v1::attempt_report::Report;
 
 use crate::rpc::Callback;
 
-/// Returns the verdict, or the error of a refusal.
+/// Returns the verdict, or the error of a refusal. The event id is set by the forwarder.
 pub(in crate::rpc) async fn forward_report(
     callback: &Callback,
     path: &CallbackPath,
