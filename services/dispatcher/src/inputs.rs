@@ -18,7 +18,7 @@ const PARTITIONS_PER_STATEMENT_MAX: usize = 10_000;
 /// A version of a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FoundVersion {
-    /// Empty for a mapped child that produced nothing.
+    /// Empty for a mapped task that produced nothing.
     pub(crate) materialization_id: String,
     /// Empty when the attempt wrote no output.
     pub(crate) uri: String,
@@ -30,7 +30,7 @@ pub(crate) struct FoundVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum VersionPart {
     Whole,
-    /// Stands for the outputs of all mapped children, which follow it.
+    /// The version of a mapped parent: stands for the outputs of its mapped tasks, which follow it.
     Items,
     Item(u32),
 }
@@ -203,7 +203,7 @@ fn versions(partition_key: &str, mut found: Vec<FoundVersion>) -> Vec<pb::Resolv
     found.into_iter().map(resolved).collect()
 }
 
-/// Adds the reserved dimension that numbers mapped children.
+/// Adds the reserved dimension that numbers mapped tasks.
 fn with_item(partition_key: &str, part: VersionPart) -> String {
     let VersionPart::Item(item) = part else {
         return partition_key.to_owned();
@@ -384,8 +384,8 @@ mod tests {
         assert_eq!(shown[2], [" file:///y"]);
     }
 
-    /// `n/a` has four children: one produced nothing, and the version of another is quarantined.
-    /// `n/b` is not mapped, and `n/c` was mapped over an empty list.
+    /// `n/a` has four mapped tasks: one produced nothing, and the version of another is
+    /// quarantined. `n/b` is not mapped, and `n/c` was mapped over an empty list.
     const ROWS: &str = "
         INSERT INTO scheduler.materializations (attempt_id, asset_key, partition_key, tenant, workspace, run_number,
             ordinal, item, state, recorded_at, promoted_at, output)

@@ -69,7 +69,8 @@ impl AdmissionPlan {
         Some((asset, demand, *priority))
     }
 
-    /// Returns the task's key. For an item of a mapped task that is the key of the child.
+    /// Returns the task's key. The plan has the key of a mapped parent; that of a mapped task is
+    /// derived from it and the index of its item.
     pub fn key(&self, task: TaskRef) -> Option<TaskKey> {
         let key = &self.tasks.get(task.ordinal as usize)?.key;
         Some(

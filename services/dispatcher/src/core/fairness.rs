@@ -1,13 +1,15 @@
 //! Fair share: the measure that orders tenants, and runs within a tenant.
 //!
 //! A tenant's share is its recent usage divided by its weight, and admission always serves the
-//! tenant with the smallest share. Usage is measured in worker seconds and has three parts:
+//! tenant with the smallest share among those of which a task can be admitted. Usage is measured in
+//! worker seconds and has three parts:
 //!
 //! - the seconds of finished attempts, which decay with [`HALF_LIFE`], so that a tenant is not
 //!   punished for a burst of an hour ago;
 //! - the seconds that live attempts have run so far;
-//! - one mean task duration for every live attempt. Without it a claim would be free until its
-//!   attempt has run for a while, and one tenant could take all free slots in a single pass.
+//! - one mean task duration, taken over the tasks of all tenants, for every live attempt. Without
+//!   it a claim would be free until its attempt has run for a while, and one tenant could take all
+//!   free slots in a single pass.
 //!
 //! A tenant without work accrues nothing while the others do. If it returned with the usage it left
 //! with, it would hold every slot until it had caught up. It therefore starts at the smallest usage
@@ -75,8 +77,8 @@ impl Usage {
         self.set_finished(self.finished_at(now) + held.as_secs_f64(), now);
     }
 
-    /// Raises usage to `least` seconds, so that a tenant that was idle does not catch up on the time it was
-    /// idle.
+    /// Raises usage to `least` seconds, so that a tenant that was idle does not catch up on that
+    /// time.
     pub(crate) fn raise_to(&mut self, least: f64, now: Timestamp) {
         let missing = least - self.accrued(now);
         if missing > 0.0 {

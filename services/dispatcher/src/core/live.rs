@@ -75,8 +75,8 @@ impl LiveAttempt {
         self.worker == Some(worker.id) && worker.tenant.contains(&self.tenant)
     }
 
-    /// Returns whether its envelope is not sent yet, so that the credit must be returned if it
-    /// never is.
+    /// Returns whether the attempt still uses a credit of its worker: its envelope is not sent yet,
+    /// so the credit must be returned if it never is.
     pub(crate) fn has_credit(&self) -> bool {
         self.details.is_some() && self.phase != Phase::Delivering
     }
@@ -110,8 +110,9 @@ pub(crate) enum Phase {
     Unsure,
     /// Stored in the ledger, but not sent to the worker.
     Accepted,
-    /// Its envelope is being built or sent; also any attempt that another dispatcher claimed and
-    /// delivered.
+    /// Its envelope is being built, or was sent. There is no later phase, because only the
+    /// scheduler follows an attempt after that. Also the phase of an attempt that another
+    /// dispatcher claimed and delivered.
     Delivering,
 }
 

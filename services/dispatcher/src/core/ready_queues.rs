@@ -26,7 +26,7 @@ pub(crate) struct QueueKey {
 pub(crate) struct ReadyEntry {
     pub(crate) attempt: u32,
     pub(crate) failures: u32,
-    /// The item of a mapped child as JSON; empty for other tasks.
+    /// The item of a mapped task as JSON; empty for other tasks.
     pub(crate) item_json: Arc<str>,
 }
 

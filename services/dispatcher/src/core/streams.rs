@@ -1,5 +1,6 @@
 //! The state of each execution shard: which stream reported it, and for which admission shards
-//! the report is complete.
+//! the report is complete. A stream here is a dispatcher stream (`Admit`), seen from the
+//! dispatcher; execution shards are shards of the ledger's stream of that name.
 
 use std::collections::HashMap;
 

@@ -114,8 +114,7 @@ impl Workers {
     /// Returns the worker that an id in this tenant's data refers to: its own worker before a
     /// shared one.
     pub(crate) fn named(&self, tenant: &TenantId, id: WorkerId) -> Option<&Worker> {
-        self.open_to(tenant)
-            .find_map(|tenant| self.all.get(&WorkerKey { tenant, id }))
+        scopes_of(tenant).find_map(|tenant| self.all.get(&WorkerKey { tenant, id }))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Worker> {
@@ -160,7 +159,7 @@ impl Workers {
         may_push: bool,
     ) -> Option<WorkerKey> {
         let fits = |worker: &Worker| worker.can_run(demand) && (may_push || !worker.pushed);
-        self.open_to(tenant)
+        scopes_of(tenant)
             .flat_map(|scope| {
                 self.free
                     .get(&scope)
@@ -181,13 +180,9 @@ impl Workers {
 
     /// Returns the slots of all connected workers that serve this tenant.
     pub(crate) fn slots(&self, tenant: &TenantId) -> u32 {
-        self.open_to(tenant)
+        scopes_of(tenant)
             .filter_map(|scope| self.slots.get(&scope))
             .sum()
-    }
-
-    fn open_to(&self, tenant: &TenantId) -> impl Iterator<Item = TenantScope> + use<> {
-        [tenant.into(), TenantScope::All].into_iter()
     }
 
     fn change(&mut self, key: &WorkerKey, change: impl FnOnce(&mut Worker)) {
@@ -214,4 +209,9 @@ impl Workers {
             free.remove(&(Reverse(worker.credits), worker.id));
         }
     }
+}
+
+/// Returns the scopes whose workers serve this tenant: its own before the shared one.
+fn scopes_of(tenant: &TenantId) -> impl Iterator<Item = TenantScope> + use<> {
+    [tenant.into(), TenantScope::All].into_iter()
 }

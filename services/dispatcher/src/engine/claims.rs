@@ -10,8 +10,8 @@ use crate::core::{CLAIMS_PER_BATCH_MAX, Claim, SchedulerStreamId};
 use crate::{inputs, wire};
 
 impl EngineActor {
-    /// Claims every task that may be admitted, in batches per stream. While these batches are in
-    /// flight the next messages queue up, so the following batches are larger under load.
+    /// Claims every task that may be admitted, in batches per stream. While the schedulers fold
+    /// these batches the next messages queue up, so the following batches are larger under load.
     pub(super) fn claim_ready(&mut self) {
         loop {
             let claims = self
@@ -49,7 +49,7 @@ impl EngineActor {
         }
     }
 
-    /// Starts reading the inputs of a task while its claim is in flight. Their versions are final
+    /// Starts reading the inputs of a task before its claim is answered. Their versions are final
     /// already, because a task becomes ready only after the outcomes it depends on were folded.
     fn prefetch_inputs(&mut self, claim: &Claim) {
         let Some(live) = self.admission.live(claim.attempt_id) else {

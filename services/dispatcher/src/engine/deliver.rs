@@ -96,8 +96,8 @@ impl EngineActor {
         }
     }
 
-    /// Stops an attempt. A worker that is pushed to learns it from the answer to its next
-    /// heartbeat.
+    /// Stops an attempt. Of a worker that is pushed to, only the queue entry is removed here; if it
+    /// has started the attempt, it learns of the cancel from the answer to its next heartbeat.
     fn cancel(&mut self, worker: &WorkerKey, attempt: AttemptId) {
         match self.admission.live(attempt) {
             Some(live) if live.pushed => {

@@ -35,7 +35,7 @@ enum Job {
     StoreList(AttemptId, String, EnvelopeInputs),
 }
 
-/// How far the lookup for an attempt is. It starts while the claim is in flight.
+/// How far the lookup for an attempt is. It starts before the claim is answered.
 enum Lookup {
     Requested,
     /// The claim was accepted, and only the inputs are missing for the envelope to this worker.
@@ -239,8 +239,8 @@ async fn find_once(
             versions,
         ));
         let compared = inputs::compared_partition(stored, *ordinal).and_then(|_| found.next());
-        // The outputs of mapped children together are not a version that a single task's output can
-        // be compared with.
+        // The outputs of mapped tasks together are not a version that a single task's output can be
+        // compared with.
         let whole = compared
             .into_iter()
             .flatten()

@@ -3,22 +3,29 @@
 //! A message travels like this. A scheduler sends snapshots and updates of its shards on the stream
 //! that `loops/scheduler_streams.rs` keeps open ([`scheduler_stream`]). The reader of that
 //! stream decodes each message and sends it to the engine's inbox. The engine applies it to
-//! [`Admission`], which marks the tenants whose tasks may now be admitted. After each batch of
-//! messages the engine chooses tasks in fair order ([`claims`]) and sends a claim for each of them
-//! back on the stream of the scheduler that holds the run's shard.
+//! [`Admission`], which queues each ready task by its demand and marks its tenant. The demand is in
+//! the run's plan, so tasks of a plan that is not in memory wait until it is loaded ([`plans`]);
+//! schedulers announce new plans early to keep that short. After each batch of messages the engine
+//! chooses tasks in fair order ([`claims`]) and sends a claim for each of them back on the stream
+//! of the scheduler that holds the run's shard.
 //!
 //! No worker sees anything yet, because a claim counts only when the scheduler has folded it into
 //! the run: the dispatcher stores nothing, so it could not prove after a crash that it had given
 //! the attempt to a worker, and a second dispatcher could give it away again. The scheduler is the
-//! single writer of a run. It refuses a claim whose task is no longer ready or whose admission
-//! epoch is no longer the newest, and its answer orders the claims of all dispatchers (ADR 7).
+//! single writer of a run. It refuses a claim whose task is no longer ready, whose attempt number
+//! is not the offered one (ADR 13), whose admission epoch is no longer the newest, or that came on
+//! an older stream, and its answer orders the claims of all dispatchers (ADR 7).
 //!
 //! When the scheduler accepts a claim, admission emits [`Effect::Deliver`], and [`deliver`] builds
-//! the envelope. That takes the run's plan ([`plans`]) and the versions of the partitions that the
-//! task reads ([`input_reader`]); both are read from Postgres outside this actor, usually while the
-//! claim is in flight, and come back as messages. The signed envelope then leaves on the worker's
-//! stream ([`worker_streams`]) or, for a worker that is pushed to, through the queue
-//! ([`push_queue`]).
+//! the envelope. That takes the run's plan, which is read again if the cache has evicted it, and
+//! the versions of the partitions that the task reads ([`input_reader`]). Both are read from
+//! Postgres outside this actor and come back as messages; the versions are usually read while the
+//! scheduler decides about the claim. The signed envelope then leaves on the worker's stream
+//! ([`worker_streams`]) or, for a worker that is pushed to, through the queue ([`push_queue`]).
+//!
+//! An envelope that is lost on its way leaves its attempt without a start. The scheduler ends such
+//! an attempt at its start deadline (`timeouts.dispatch_ack` of the asset, by default
+//! `DISPATCH_ACK_TIMEOUT`), and the task becomes ready again.
 //!
 //! The engine never waits for I/O. Requests that queue up while it works are taken as one batch.
 
@@ -116,7 +123,7 @@ pub(crate) enum StreamMessage {
     Update(Update),
     /// Number of a batch of claims and the indexes of the refused ones.
     ClaimResults(u64, BTreeSet<u32>),
-    /// Plans whose runs are about to be sent.
+    /// An announcement: plans whose runs are about to be stored and then sent.
     PlansAhead(Vec<PlanRef>),
     /// The scheduler no longer holds this shard.
     ShardGone(ShardId),
@@ -198,7 +205,7 @@ pub(crate) struct EngineActor {
     worker_streams: WorkerStreams,
     connections: HashMap<SchedulerStreamId, SchedulerConnection>,
     retiring: BTreeSet<SchedulerStreamId>,
-    /// Callers that wait until nothing is in flight for the shards they hand over.
+    /// Callers that wait until every claim for the shards they hand over is answered and delivered.
     handovers: Vec<oneshot::Sender<()>>,
     plans: Plans,
     push_queue: PushQueue,
@@ -399,8 +406,9 @@ impl EngineActor {
         }
     }
 
-    /// Sends the collected envelopes, and drops the workers that do not read theirs: a worker that
-    /// connects again reports its attempts, and those it never received become ready again.
+    /// Sends the collected envelopes, and disconnects the workers that do not read theirs. A worker
+    /// that connects again with the same session reports its attempts and is sent those it never
+    /// received ([`Admission::reconcile_worker`]); without that, the start deadline ends them.
     fn flush_worker_streams(&mut self) {
         for worker in self.worker_streams.flush() {
             warn!(worker = %worker.id, "a worker does not read its stream; disconnecting it");

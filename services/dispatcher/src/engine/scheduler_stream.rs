@@ -1,4 +1,4 @@
-//! Reading one stream from a scheduler.
+//! Reading one stream from a scheduler: the dispatcher's side of a dispatcher stream (`Admit`).
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl SchedulerStream {
             requests: self.requests.clone(),
             stop: self.stop.clone(),
         };
-        self.forward(StreamMessage::Opened(self.shards.clone(), connection))
+        self.send_to_engine(StreamMessage::Opened(self.shards.clone(), connection))
             .await;
         tokio::select! {
             () = self.stop.cancelled() => {}
@@ -54,7 +54,7 @@ impl SchedulerStream {
                 }
             }
         }
-        self.forward(StreamMessage::Closed).await;
+        self.send_to_engine(StreamMessage::Closed).await;
         self.ended.cancel();
         self.doorbell.ring();
     }
@@ -70,7 +70,7 @@ impl SchedulerStream {
             .into_inner();
         while let Some(response) = stream.message().await? {
             match self.decode(response) {
-                Ok(Some(message)) => self.forward(message).await,
+                Ok(Some(message)) => self.send_to_engine(message).await,
                 Ok(None) => {}
                 Err(fault) => {
                     warn!(address = self.address, %fault, "received an undecodable message from a scheduler");
@@ -105,7 +105,7 @@ impl SchedulerStream {
         }))
     }
 
-    async fn forward(&self, message: StreamMessage) {
+    async fn send_to_engine(&self, message: StreamMessage) {
         self.engine
             .send(Message::Scheduler(self.stream_id, message))
             .await;

@@ -9,7 +9,7 @@ use super::Dispatcher;
 use super::support::forward::{holder_elsewhere, unwrap_response};
 use crate::core::{Admission, LimitUsage, LiveAttempt};
 
-/// How many holders of a pool are listed.
+/// How many attempts that hold slots of the pool are listed.
 const HOLDERS_LISTED_MAX: usize = 100;
 
 pub(super) async fn count_use(
@@ -26,7 +26,7 @@ pub(super) async fn count_use(
         let listed = holders
             .into_iter()
             .take(HOLDERS_LISTED_MAX)
-            .map(|live| holder(admission, live));
+            .map(|live| slot_holder(admission, live));
         admission
             .limit_usage(&tenant)
             .map(|used| counted(used, listed.collect()))
@@ -50,7 +50,7 @@ fn counted(used: LimitUsage, holders: Vec<pb::SlotHolder>) -> pb::CountUseRespon
     }
 }
 
-fn holder(admission: &Admission, live: &LiveAttempt) -> pb::SlotHolder {
+fn slot_holder(admission: &Admission, live: &LiveAttempt) -> pb::SlotHolder {
     let key = admission.task_key(&live.plan, live.task);
     pb::SlotHolder {
         workspace: live.plan.workspace.to_string(),

@@ -109,8 +109,11 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             let message = format!("pool {pool} has {used} of {limit} slots taken");
             let mut full = within(waiting(Reason::PoolFull, message), limit, used);
             full.blockers.push(blocker("pool", pool.to_string()));
-            full.blockers
-                .extend(holders.iter().map(|attempt| holder(admission, *attempt)));
+            full.blockers.extend(
+                holders
+                    .iter()
+                    .map(|attempt| slot_holder(admission, *attempt)),
+            );
             full
         }
         Wait::BackfillCap { limit, used } => {
@@ -175,7 +178,7 @@ fn blocker(kind: &str, id: String) -> pb::Blocker {
     }
 }
 
-fn holder(admission: &Admission, attempt: servo_model::AttemptId) -> pb::Blocker {
+fn slot_holder(admission: &Admission, attempt: servo_model::AttemptId) -> pb::Blocker {
     let detail = admission.live(attempt).map(|live| {
         let held = servo_mesh::now().since(live.since).as_secs_f64();
         format!(

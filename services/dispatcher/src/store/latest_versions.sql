@@ -2,9 +2,9 @@
 --
 -- For each partition that is the version which the plan takes over from the run it retries, or else
 -- the promoted one. A version with an empty output, which no attempt reports, belongs to a mapped
--- task: it is returned with item -2 and followed by one row per child, in the order of their items,
--- without a version where a child produced nothing. OFFSET 0 keeps the planner from merging the
--- subquery, so that children are found by their key.
+-- parent: it is returned with item -2 and followed by one row per mapped task, in the order of the
+-- items, without a version where a mapped task produced nothing. OFFSET 0 keeps the planner from
+-- merging the subquery, so that mapped tasks are found by their key.
 WITH found AS MATERIALIZED (
     SELECT w.input_number, w.asset_key, coalesce(pinned.attempt_id, p.materialization_id) AS attempt_id,
         coalesce(pinned.output, latest.output) AS output, coalesce(pinned.run_number, latest.run_number) AS run_number,

@@ -15,9 +15,10 @@ pub(crate) struct InputPartition {
     pub(crate) pinned: Option<Uuid>,
 }
 
-/// The position of the partition in the request, counted from 1, and a version of it: attempt,
-/// encoded output, and the mapped child that produced it. The last is -1 for an unmapped task and
-/// -2 for the entry that stands for all children.
+/// The number of the partition in the request, counted from 1, and a version of it: attempt,
+/// encoded output, and the index of the mapped task that produced it. The last is -1 for a task
+/// that is not mapped and -2 for the version of a mapped parent, which stands for all its mapped
+/// tasks.
 pub(crate) type VersionRow = (i64, Option<Uuid>, Option<Vec<u8>>, i32);
 
 /// Returns the versions of these partitions. A mapped asset has several per partition.

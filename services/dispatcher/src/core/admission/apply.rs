@@ -51,8 +51,8 @@ impl Admission {
             .for_each(|shard| self.drop_ready(shard));
     }
 
-    /// Stops claiming on a stream that is about to be closed. Claims in flight are still answered
-    /// on it.
+    /// Stops claiming on a stream that is about to be closed. Claims that were sent are still
+    /// answered on it.
     pub fn stream_retired(&mut self, stream_id: SchedulerStreamId) {
         let detached = self.streams.detach(stream_id);
         detached

@@ -11,8 +11,8 @@
 //! that no interleaving of answers exceeds a limit. A refused claim returns them.
 //!
 //! Only dirty tenants are considered: those for which something changed since the last pass found
-//! nothing more to admit. A pass therefore costs as much as it chooses, plus one check per blocked
-//! queue.
+//! nothing more to admit. Each choice checks every queue of its tenant once, so a pass costs as
+//! much as it chooses times the number of queues, and not the number of ready tasks.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -120,7 +120,7 @@ impl Admission {
             let ready = self.tenants.get_mut(id)?.remove(run, task)?;
             let attempt_id = DispatchId::new(&run, &task_key, ready.attempt).attempt_id();
             // A stream that did not know of our claim on another stream offered the task again. The
-            // claim is in flight, and one is enough.
+            // attempt is live already, so this offer is dropped.
             if self.live.contains_key(&attempt_id) {
                 self.workers.add_credits(&worker, 1);
                 continue;

@@ -46,7 +46,8 @@ pub(crate) enum Wait {
     /// The plan is being loaded.
     PlanNotLoaded,
     NoWorker,
-    /// Workers are connected, but none can run the task. No worker offers these capabilities.
+    /// Workers are connected, but none can run the task. No worker has these capabilities and
+    /// handlers.
     NoCapableWorker {
         missing: Vec<Arc<str>>,
     },
@@ -154,7 +155,7 @@ impl Admission {
         {
             return None;
         }
-        let offered: BTreeSet<&Arc<str>> = self
+        let present: BTreeSet<&Arc<str>> = self
             .workers
             .serving(id)
             .flat_map(|worker| worker.capabilities.iter().chain(&worker.handlers))
@@ -162,7 +163,7 @@ impl Admission {
         let wanted = demand.capabilities.iter().chain(&demand.handler);
         Some(Wait::NoCapableWorker {
             missing: wanted
-                .filter(|name| !offered.contains(name))
+                .filter(|name| !present.contains(name))
                 .cloned()
                 .collect(),
         })

@@ -1,4 +1,5 @@
-//! How much of its task limits a tenant uses.
+//! How many attempts and slots of its task limits a tenant takes. Not its usage in worker seconds,
+//! which orders tenants ([`crate::core::fairness`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use servo_model::TenantId;
 use super::Admission;
 use crate::core::live::LiveAttempt;
 
-/// One tenant's current usage of its limits.
+/// The current counts that one tenant's limits apply to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LimitUsage {
     /// Attempts that hold a slot.

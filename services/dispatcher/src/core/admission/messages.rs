@@ -18,9 +18,11 @@ pub struct ReadyRun {
     pub tasks: Vec<ReadyTask>,
 }
 
+/// An offer.
 #[derive(Debug, Clone)]
 pub struct ReadyTask {
     pub task: TaskRef,
+    /// The number of its next attempt.
     pub attempt: u32,
     pub failures: u32,
     pub item_json: String,
@@ -45,7 +47,8 @@ pub struct SnapshotAttempt {
     pub unsent: Option<DispatchDetails>,
 }
 
-/// The content of an execution shard, or a part of it.
+/// The content of an execution shard, or a part of it, for the tenants of the admission shards that
+/// the stream was opened for.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub shard: ShardId,

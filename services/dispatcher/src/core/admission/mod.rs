@@ -106,17 +106,17 @@ impl Admission {
         self.leaving.extend(shards);
     }
 
-    /// Returns whether no claim of a leaving shard is in flight: every claim was answered, and its
-    /// envelope was sent or waits for a disconnected worker. `is_pending` says which envelopes are
-    /// still being built.
+    /// Returns whether every claim of a leaving shard is done: it was answered, or its stream broke
+    /// before the answer, and its envelope was sent or waits for a disconnected worker.
+    /// `is_pending` says which envelopes wait for their inputs.
     pub fn is_handed_over(&self, is_pending: impl Fn(AttemptId) -> bool) -> bool {
         let leaving = |live: &&LiveAttempt| self.leaving.contains(&live.tenant.admission_shard());
-        let in_flight = |live: &LiveAttempt| match live.phase {
+        let is_unfinished = |live: &LiveAttempt| match live.phase {
             Phase::Claiming(_) => true,
             Phase::Unsure | Phase::Accepted => false,
             Phase::Delivering => is_pending(live.attempt_id),
         };
-        !self.live.values().filter(leaving).any(in_flight)
+        !self.live.values().filter(leaving).any(is_unfinished)
     }
 
     pub fn holds(&self, tenant: &TenantId) -> bool {
