@@ -151,7 +151,8 @@ async fn read_scope(
     Ok((Request::from_parts(head, first.body), Some(scope)))
 }
 
-/// Adds for whom the call is made. The server has removed any such metadata of the client.
+/// Adds the metadata that says for whom the call is made. The server has removed any such metadata
+/// of the client. A presigned or open call has no principal and gets none.
 fn with_caller(
     mut request: Request<Body>,
     principal: Option<&Principal>,
@@ -169,6 +170,7 @@ fn with_caller(
         workspace: scope.map(|scope| scope.workspace).unwrap_or_default(),
         principal: principal.id.clone(),
         roles: principal.roles.clone(),
+        // An id of this call for logs, not the request id in the message.
         request_id: Ulid::generate().to_string(),
     };
     caller.write(request.headers_mut())?;
