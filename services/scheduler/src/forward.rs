@@ -40,10 +40,11 @@ const LIMITS: Limits = Limits {
 type Answer = Result<Vec<pb::AppliedEvent>, Status>;
 type HolderBatcher = Batcher<ForwardedCommands, Answer>;
 
-/// The events of one caller's commands, and the number of commands.
+/// The events of one caller's commands, and the number of commands. A command with two events gets
+/// one answer.
 struct ForwardedCommands {
     events: Vec<pb::EventRecord>,
-    answers: usize,
+    count: usize,
 }
 
 /// The connections to other instances, by address. Cheap to clone.
@@ -53,14 +54,14 @@ pub(crate) struct Forwarder {
 }
 
 impl Forwarder {
-    /// Forwards the events of `answers` commands and returns their outcomes in order.
+    /// Forwards the events of `count` commands and returns the results of the commands in order.
     pub(crate) async fn forward(
         &self,
         to: Instance,
         events: Vec<pb::EventRecord>,
-        answers: usize,
+        count: usize,
     ) -> Answer {
-        let commands = ForwardedCommands { events, answers };
+        let commands = ForwardedCommands { events, count };
         let answer = self.batcher(to).call(commands).await;
         answer.map_err(|stopped| Status::unavailable(stopped.to_string()))?
     }
@@ -105,7 +106,7 @@ impl BatchHandler for HolderCaller {
         let mut counts = Vec::with_capacity(batch.len());
         for commands in batch {
             events.extend(commands.events);
-            counts.push(commands.answers);
+            counts.push(commands.count);
         }
         let request = pb::ApplyEventsRequest {
             events,

@@ -3,7 +3,11 @@
 //! Its instances lease the shards of the execution stream, append and fold events, and serve the
 //! run API (schema `scheduler`). [`core`] decides, [`shards`] holds the memory and writes the rows,
 //! [`rpc`] serves the API, [`reads`] answers queries from the rows and the ledger, [`store`]
-//! contains the SQL.
+//! contains the SQL, and [`wire`] converts between messages and the values of [`core`].
+//!
+//! Commands for a shard that another instance holds go through [`forward`]. A new run is looked up
+//! with [`run_lookup`] and planned through [`plan_batcher`]; [`plan_requester`] plans runs that
+//! were stored without a plan; [`plans`] caches plans.
 //!
 //! **Stays absent:** calls to workers, which belong to the dispatcher and the callback service.
 

@@ -1,5 +1,6 @@
 //! Requests plans for runs that were appended without one: automation and backfills append only the
-//! request, and a run above a limit is planned when it may start.
+//! request. For a run that waited for capacity, the plan that RunRequested names is read when the
+//! run may start.
 //!
 //! This happens outside the lanes, which keep folding. A planner that does not answer is called
 //! again; the next holder of the shard starts over with every run that still has no plan.

@@ -11,6 +11,9 @@ use servo_model::TaskRef;
 /// The session of a worker process, as a hash of its name.
 pub type Session = u64;
 
+/// An event that [`fold`](super::fold()) applies to a run. RunRequested is not among them, because
+/// it creates the run ([`Run::requested`](super::Run::requested)); QuarantineResolved is not,
+/// because it changes a materialization ([`resolve`](super::resolve())).
 #[derive(Debug, Clone)]
 pub enum Event {
     PlanCreated {

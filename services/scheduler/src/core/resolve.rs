@@ -1,4 +1,5 @@
-//! Decisions about quarantined materializations.
+//! Decisions about quarantined materializations. The edges between tasks are resolved in
+//! [`propagate`](super::propagate).
 
 use servo_model::states::MaterializationState;
 

@@ -97,7 +97,8 @@ impl fmt::Display for Excess {
     }
 }
 
-/// Decides about a new run and counts it. It starts only when no other run waits.
+/// Decides about a new run and counts it. It starts only if the capacity exceeds the number of runs
+/// that wait already, because these are older.
 pub fn decide_start(limits: &RunLimits, in_use: &mut InUse) -> StartDecision {
     if let Some(max) = limits.max_daily_runs.filter(|max| in_use.today >= *max) {
         return StartDecision::Refuse(Excess::Daily { max });

@@ -15,7 +15,7 @@ use crate::reads::runs;
 use crate::run_lookup::{ExistingRun, RunQuery};
 use crate::store::conflicts;
 
-/// How often the key is looked up again after a concurrent call was faster.
+/// How often the key is looked up in all, because a concurrent call may take it in between.
 const RACES_MAX: usize = 5;
 
 /// A validated request.

@@ -1,4 +1,4 @@
-//! Commands to a lane and their outcomes.
+//! Commands to a lane and their results.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::dispatcher_streams::DispatcherStreamId;
 use crate::core::{Excess, Plan, Refusal, RunView, Verdict};
 
-/// The commands of one caller for one shard. Each has its own outcome; all are stored together.
+/// The commands of one caller for one shard. Each has its own result; all are stored together.
 #[derive(Debug)]
 pub(crate) struct Submission {
     pub shard: ShardId,
@@ -186,7 +186,8 @@ impl Command {
     }
 }
 
-/// The answer to a command whose flush is stored.
+/// The answer to a command whose flush is stored. Its `outcome` is the result of the command, not
+/// the outcome of an attempt.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
     pub outcome: CommandResult,
@@ -204,7 +205,8 @@ pub(crate) enum CommandResult {
     /// The run exists with another request; this one is recorded as a conflict.
     Conflict,
     RunUnknown,
-    /// The claim was made under an admission lease that is not the newest.
+    /// The claim or queue report did not arrive on the newest stream for the admission shard, or
+    /// the claim was made under an older admission lease.
     StaleAdmission,
     /// The run would exceed a limit of the tenant.
     OverLimit(Excess),

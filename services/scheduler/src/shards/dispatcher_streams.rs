@@ -1,11 +1,12 @@
 //! The messages to dispatchers, and which of their claims count.
 //!
 //! A dispatcher opens a stream per scheduler and announces the admission shards it holds, each with
-//! the epoch of its lease. It first receives a snapshot of every shard of runs: the ready tasks and
-//! live attempts of its tenants. Afterwards each flush sends one update per shard with what
-//! changed. Of several streams for one admission shard only the newest counts: it alone receives
-//! messages, and only its claims under the newest epoch are folded. A claim from an older stream is
-//! refused, because its successor's snapshot could not contain it.
+//! the epoch of its lease. It first receives a snapshot of every execution shard that this instance
+//! holds: the ready tasks of its tenants and their attempts in flight (`LiveAttempt`). Afterwards
+//! each flush sends one update per execution shard with what changed. Of several streams for one
+//! admission shard only the newest counts: it alone receives messages, and only its claims under
+//! the newest epoch are folded. A claim from an older stream is refused, because its successor's
+//! snapshot could not contain it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub(super) struct DispatcherStreams {
     open: Vec<DispatcherStream>,
     /// The newest epoch of each admission shard; claims of older epochs are refused.
     epochs: BTreeMap<AdmissionShard, Epoch>,
-    /// The updates of the current flush, by stream and shard of runs.
+    /// The updates of the current flush, by stream and execution shard.
     updates: BTreeMap<(DispatcherStreamId, ShardId), pb::AdmitUpdate>,
     /// The known starts of Postgres.
     postgres_starts: Vec<Timestamp>,
@@ -226,8 +227,8 @@ impl DispatcherStreams {
 }
 
 impl Lane {
-    /// Adds or replaces a stream and sends it a snapshot of every shard. Claims of older epochs are
-    /// refused from now on.
+    /// Adds or replaces a stream and sends it a snapshot of every held shard. Claims of older
+    /// epochs are refused from now on.
     pub(super) fn open_stream(&mut self, stream: DispatcherStream) {
         for (shard, epoch) in &stream.leases {
             self.streams.note_epoch(*shard, *epoch);

@@ -2,9 +2,9 @@
 //!
 //! [`Lane::flush`] repeats [`Lane::try_flush`] until it succeeds, the error is permanent or its
 //! time is over. A failed flush may have changed runs in memory that were not stored;
-//! [`Lane::recover`] evicts or reloads them before the next try. When the store refuses a flush of
-//! several submissions because of its content, each submission is flushed alone, so that only the
-//! faulty one fails.
+//! [`Lane::recover`] evicts or reloads them before the next try. When one of several submissions
+//! may have caused the error (a known key, a bad value, too much work for one statement), each
+//! submission is flushed alone, so that only the faulty one fails.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -50,7 +50,8 @@ pub(super) struct PendingFlush {
     pub(super) events: Vec<NewEvent>,
     /// The watermark of each shard after the flush.
     pub(super) watermarks: HashMap<ShardId, Position>,
-    /// The flush contains only claims, so it may be lost with Postgres.
+    /// The flush contains only claims of pulled tasks, so it is committed asynchronously and
+    /// Postgres may lose it (ADR 7). `try_flush` begins with true; any other event makes it false.
     pub(super) claims_only: bool,
     /// Events with quarantined outputs whose partitions all have a promoted version.
     pub(super) good_versions: HashSet<Uuid>,
@@ -69,6 +70,8 @@ impl Lane {
             .flat_map(|submission| submission.commands.iter().map(Command::run_id))
             .collect();
         self.flush_until_done(submissions).await;
+        // Runs that had ended before are loaded for their commands and may not have changed, so
+        // `publish` does not evict all of them.
         self.evict_ended_runs(runs);
     }
 
@@ -88,8 +91,8 @@ impl Lane {
             if submissions.is_empty() {
                 return;
             }
-            let tick = debug_span!("servo.scheduler_flush", submissions = submissions.len());
-            let error = match self.try_flush(&submissions).instrument(tick).await {
+            let span = debug_span!("servo.scheduler_flush", submissions = submissions.len());
+            let error = match self.try_flush(&submissions).instrument(span).await {
                 Ok(answers) => {
                     submissions
                         .into_iter()

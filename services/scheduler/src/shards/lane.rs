@@ -30,8 +30,8 @@ use crate::plans::Plans;
 
 /// How soon the timers read the database's time again after a failed flush discarded it.
 const CLOCK_RETRY: Duration = Duration::from_millis(100);
-/// Under load, the time from the start of one flush to the start of the next. A flush that takes
-/// longer is followed at once.
+/// On a busy instance, the time from the start of one flush to the start of the next. A flush that
+/// takes longer is followed at once.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 /// From this many commands on, a flush is complete.
 const COMMANDS_PER_FLUSH: usize = 1_024;
@@ -186,8 +186,9 @@ impl Lane {
         self.flush(gathered.submissions).await;
     }
 
-    /// Returns the next queued message. Under load, waits up to [`FLUSH_INTERVAL`] for one, because
-    /// a larger batch costs Postgres almost the same as a single event (ADR 14).
+    /// Returns the next queued message; `None` to flush now. A busy instance waits for a message
+    /// until [`FLUSH_INTERVAL`] after the start of the last flush, because a larger batch costs
+    /// Postgres almost the same as a single event (ADR 14).
     async fn next_or_wait(
         &self,
         can_wait: bool,
@@ -250,8 +251,8 @@ impl Lane {
         self.clock = None;
     }
 
-    /// Evicts these runs from memory. The caller loads them again before the lane does anything else,
-    /// because timers and snapshots look only at runs in memory.
+    /// Evicts these runs from memory. The caller loads them again before the lane does anything
+    /// else, because timers and snapshots look only at runs in memory.
     pub(super) fn evict_runs(&mut self, runs: impl IntoIterator<Item = RunId>) {
         for run in runs {
             self.in_flight.remove(run);
@@ -291,7 +292,7 @@ struct GatheredSubmissions {
     commands: usize,
     /// The tasks of new plans.
     planned_tasks: usize,
-    /// One of the commands belongs to a run that every delay delays.
+    /// One of the commands belongs to a latency-bound run, so the flush does not wait.
     latency_bound: bool,
 }
 

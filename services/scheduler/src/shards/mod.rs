@@ -1,19 +1,19 @@
 //! The shards that this instance holds: their memory, and the flushes that store their events.
 //!
-//! A [`Lane`](lane::Lane) is a task that owns the memory of some shards and writes one flush at a
-//! time. Callers reach it through [`Shards::submit`] with a [`Submission`]: the [`Command`]s of one
-//! caller for one shard. While a flush is in progress, the next submissions gather in the lane's
-//! inbox and form the next flush. A command passes through these steps:
+//! A [`Lane`](lane::Lane) is a Tokio task that owns the memory of some shards and writes one flush
+//! at a time. Callers reach it through [`Shards::submit`] with a [`Submission`]: the [`Command`]s
+//! of one caller for one shard. While a flush is in progress, the next submissions gather in the
+//! lane's inbox and form the next flush. A command passes through these steps:
 //!
-//! 1. **load**: runs that are not in memory are restored from their rows ([`restore_runs`]); lookups that
-//!    the fold needs are made for all commands at once (promoted versions, quarantined
-//!    materializations, counts of runs under the lock of a tenant's limits).
+//! 1. **load**: runs that are not in memory are restored from their rows ([`load_shard`],
+//!    [`restore_runs`]); lookups that the fold needs are made for all commands at once (promoted
+//!    versions, quarantined materializations, counts of runs under the lock of a tenant's limits).
 //! 2. **fold**: the pure [`core`](crate::core) applies the event to the run in memory and returns a
 //!    verdict and the changes. An event that changes nothing is not appended.
 //! 3. **store**: one statement appends the events, moves the watermarks and writes the changed
 //!    rows, guarded by the fence on the shards' leases ([`flush`], ADR 12).
-//! 4. **publish**: dispatchers receive updates ([`dispatcher_streams`]), watchers are notified, timers are
-//!    armed, and ended runs are evicted. Then the callers get their answers.
+//! 4. **publish**: dispatchers receive updates ([`dispatcher_streams`]), watchers are notified,
+//!    timers are armed, and ended runs are evicted. Then the callers get their answers.
 //!
 //! Memory is a cache of the rows: when a flush fails, the runs it touched are evicted or their
 //! shard is loaded again ([`recover`]). Events that other services appended are folded before the
@@ -173,7 +173,7 @@ impl Shards {
         self.run_watchers.subscribe(run)
     }
 
-    /// Folds and stores the commands, all of which belong to `shard`, and returns their outcomes in
+    /// Folds and stores the commands, all of which belong to `shard`, and returns their results in
     /// order.
     pub(crate) async fn submit(
         &self,

@@ -14,7 +14,8 @@ use super::request::micros;
 use super::task_ref::task_ref_from_proto;
 use crate::core::{CheckFinding, Event, Finished, Outcome, Output, Plan, Session, TimerKind};
 
-/// Why an event of the ledger cannot be folded. Its run is set aside.
+/// Why an event cannot be folded. A command with such an event is refused; when the event is in the
+/// ledger already, its run is set aside.
 #[derive(Debug, thiserror::Error)]
 #[error("{event}: {fault}")]
 pub(crate) struct BadEvent {

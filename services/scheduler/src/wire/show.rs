@@ -54,6 +54,7 @@ pub(crate) fn run_to_proto(row: &RunRecord, counts: &[(i16, i64)]) -> pb::Run {
     }
 }
 
+/// The state of a run for the instance that forwarded the command, which has its request already.
 pub(crate) fn run_standing(view: &RunView) -> pb::RunStanding {
     let counts: Vec<(i16, i64)> = TaskState::ALL
         .iter()

@@ -1,8 +1,9 @@
 //! Routing commands to the holder of their shard: a lane of this instance, or another instance.
 //!
-//! Every instance accepts every call. Commands for a shard that another instance holds are
-//! forwarded to it once (see [`forward`](crate::forward)); until a holder answers, the call is
-//! retried here.
+//! Every instance accepts every call. Commands are submitted to the own lane first. If it does not
+//! hold their shard, they are forwarded to the instance that does, which does not forward them
+//! again (see [`forward`](crate::forward)). Both are repeated here until a holder has judged them
+//! or the time is over.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,7 +37,7 @@ pub(crate) struct CommandRouter {
     forwarder: Forwarder,
 }
 
-/// The outcome of one command, wherever it was judged.
+/// The result of one command, wherever it was judged.
 #[derive(Debug)]
 pub(crate) struct Submitted {
     pub applied: pb::AppliedEvent,
@@ -54,7 +55,7 @@ impl CommandRouter {
         }
     }
 
-    /// Submits the commands to the shard's holder and returns their outcomes in order.
+    /// Submits the commands to the shard's holder and returns their results in order.
     pub(crate) async fn submit(
         &self,
         shard: ShardId,
@@ -89,7 +90,8 @@ impl CommandRouter {
         answers.into_iter().next().ok_or_else(missing)
     }
 
-    /// Returns `None` when no other instance seems to hold the shard.
+    /// Returns `None` when no other instance seems to hold the shard, or when it did not judge all
+    /// commands.
     async fn forward_to_holder(
         &self,
         shard: ShardId,
@@ -116,7 +118,7 @@ impl CommandRouter {
                 };
                 Ok(Some(answers.into_iter().map(submitted).collect()))
             }
-            // The outcome is unknown, so the command is submitted again.
+            // It is unknown whether the holder stored the commands, so they are submitted again.
             Err(status) if status.code() == Code::Unavailable => Ok(None),
             Err(status) => Err(forwarded_error(&status)),
         }

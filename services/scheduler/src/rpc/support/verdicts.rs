@@ -1,15 +1,15 @@
-//! Mapping of command outcomes to the answers of the RPCs.
+//! Mapping of the results of commands to the answers of the RPCs.
 //!
-//! Three RPCs answer with the outcome of commands, each with its own message. The mappings agree
+//! Three RPCs answer with the results of commands, each with its own message. The mappings agree
 //! except where the caller needs another reason:
 //!
-//! | outcome | ApplyEvents and callers | ReportAttempts (callback) | Admit (dispatcher) |
+//! | result | ApplyEvents and callers | ReportAttempts (callback) | Admit (dispatcher) |
 //! |---|---|---|---|
 //! | run unknown | RUN_NOT_FOUND | ATTEMPT_UNKNOWN: the worker knows only its attempt | RUN_NOT_FOUND |
-//! | run set aside | INVALID_STATE | NOT_READY: the callback then records the outcome itself, and a rebuild that can fold the run finds it | INVALID_STATE |
+//! | run set aside | INVALID_STATE | NOT_READY: the callback then appends the report itself, and a rebuild that can fold the run finds it | INVALID_STATE |
 //! | stale admission | STALE_ATTEMPT | cannot happen | NOT_HOLDER: the dispatcher must stop claiming |
 //!
-//! Outcomes that cannot happen for an RPC are reported as INTERNAL.
+//! Results that cannot happen for an RPC are reported as INTERNAL.
 
 use servo_mesh::{Error, Reason};
 use servo_proto::v1 as pb;

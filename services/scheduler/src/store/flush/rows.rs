@@ -23,7 +23,7 @@ pub(crate) struct FlushRows<'a> {
     pub(crate) conflicts: &'a [Conflict],
     pub(crate) resolutions: &'a [Resolution],
     pub(crate) outbox: Vec<OutboxMessage>,
-    /// The flush contains only claims, so it may be lost with Postgres.
+    /// The flush contains only claims of pulled tasks, so Postgres may lose it (ADR 7).
     pub(crate) claims_only: bool,
 }
 
