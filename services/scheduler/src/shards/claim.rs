@@ -21,8 +21,8 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandResult| Applied {
-            outcome,
+        let applied = |result: CommandResult| Applied {
+            result,
             event_id: claim.event_id,
             run: None,
         };
@@ -60,8 +60,8 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandResult| Applied {
-            outcome,
+        let applied = |result: CommandResult| Applied {
+            result,
             event_id: enqueued.event_id,
             run: None,
         };

@@ -186,11 +186,10 @@ impl Command {
     }
 }
 
-/// The answer to a command whose flush is stored. Its `outcome` is the result of the command, not
-/// the outcome of an attempt.
+/// The answer to a command whose flush is stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Applied {
-    pub outcome: CommandResult,
+    pub result: CommandResult,
     /// The id of the event that records the command.
     pub event_id: Uuid,
     /// The run afterwards.

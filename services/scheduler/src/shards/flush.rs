@@ -229,7 +229,7 @@ impl Lane {
             .is_some_and(|held| held.set_aside.contains(&command.run_id()))
         {
             return Applied {
-                outcome: CommandResult::SetAside,
+                result: CommandResult::SetAside,
                 event_id: command.event_id(),
                 run: None,
             };
@@ -255,8 +255,8 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandResult, run: Option<RunView>| Applied {
-            outcome,
+        let applied = |result: CommandResult, run: Option<RunView>| Applied {
+            result,
             event_id: event.event_id,
             run,
         };

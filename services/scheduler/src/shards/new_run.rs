@@ -42,19 +42,19 @@ impl Lane {
                 *new.fingerprint.digest().as_bytes() == run.header.fingerprint,
                 RunView::of(run),
             );
-            let outcome = if same {
+            let result = if same {
                 CommandResult::Exists
             } else {
                 self.record_conflict(shard, new, at, pending)
             };
             return Applied {
-                outcome,
+                result,
                 event_id: new.event_id,
                 run: Some(run),
             };
         }
-        let applied = |outcome, run| Applied {
-            outcome,
+        let applied = |result, run| Applied {
+            result,
             event_id: new.event_id,
             run,
         };
@@ -190,8 +190,8 @@ impl Lane {
         pending: &mut PendingFlush,
     ) -> Applied {
         let event_id = planned.event_id();
-        let applied = |outcome, run| Applied {
-            outcome,
+        let applied = |result, run| Applied {
+            result,
             event_id,
             run,
         };

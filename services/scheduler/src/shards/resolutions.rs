@@ -81,8 +81,8 @@ impl Lane {
         at: Timestamp,
         pending: &mut PendingFlush,
     ) -> Applied {
-        let applied = |outcome: CommandResult| Applied {
-            outcome,
+        let applied = |result: CommandResult| Applied {
+            result,
             event_id: event.event_id,
             run: None,
         };

@@ -27,7 +27,7 @@ pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
         event_id: accepted_event_id(applied),
         ..Default::default()
     };
-    match &applied.outcome {
+    match &applied.result {
         CommandResult::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
         CommandResult::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
         CommandResult::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
@@ -58,7 +58,7 @@ pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
 /// The event that records the command; empty for a duplicate, because the repeated event was not
 /// appended and the first one is known only to the ledger. It is folded, so nothing waits for it.
 fn accepted_event_id(applied: &Applied) -> String {
-    match applied.outcome {
+    match applied.result {
         CommandResult::Fold(Verdict::Duplicate) | CommandResult::Exists => String::new(),
         _ => wire::ulid(applied.event_id),
     }
@@ -72,7 +72,7 @@ pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
         event_id,
         ..Default::default()
     };
-    match applied.outcome {
+    match applied.result {
         CommandResult::Fold(Verdict::Folded) => accepted(pb::Acceptance::Folded),
         CommandResult::Fold(Verdict::Duplicate) => accepted(pb::Acceptance::Duplicate),
         CommandResult::Fold(Verdict::Late) => accepted(pb::Acceptance::Late),
@@ -91,7 +91,7 @@ pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
 
 /// The refusal of a claim; `None` for a claim that counts. `index` is its index in the batch.
 pub(crate) fn refused_claim(index: usize, applied: Applied) -> Option<pb::RefusedClaim> {
-    match applied.outcome {
+    match applied.result {
         CommandResult::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
         CommandResult::Fold(Verdict::Refused(refusal)) => Some(refuse_claim(
             index,
@@ -113,8 +113,8 @@ pub(crate) fn refused_claim(index: usize, applied: Applied) -> Option<pb::Refuse
     }
 }
 
-fn unexpected(outcome: &CommandResult) -> String {
-    format!("unexpected outcome {outcome:?}")
+fn unexpected(result: &CommandResult) -> String {
+    format!("unexpected result {result:?}")
 }
 
 pub(crate) fn refused_event(reason: Reason, message: &str) -> pb::AppliedEvent {
@@ -182,18 +182,18 @@ mod tests {
 
     #[test]
     fn a_duplicate_names_no_event_because_its_own_was_not_appended() {
-        let applied = |outcome| Applied {
-            outcome,
+        let applied = |result| Applied {
+            result,
             event_id: event_id(),
             run: None,
         };
         let folded = applied(CommandResult::Fold(Verdict::Folded));
         assert_eq!(applied_event(&folded).event_id, wire::ulid(folded.event_id));
-        for outcome in [
+        for result in [
             CommandResult::Fold(Verdict::Duplicate),
             CommandResult::Exists,
         ] {
-            assert_eq!(applied_event(&applied(outcome)).event_id, "");
+            assert_eq!(applied_event(&applied(result)).event_id, "");
         }
         let repeated = applied(CommandResult::Fold(Verdict::Duplicate));
         assert_eq!(attempt_verdict(repeated).event_id, "");

@@ -277,7 +277,7 @@ pub(crate) async fn apply(instance: &Instance, command: Command) -> super::Appli
 }
 
 pub(crate) fn assert_folded(applied: &super::Applied) {
-    assert_eq!(applied.outcome, CommandResult::Fold(Verdict::Folded));
+    assert_eq!(applied.result, CommandResult::Fold(Verdict::Folded));
 }
 
 async fn states(store: &Store, id: RunId) -> (i16, Vec<i16>) {
@@ -323,11 +323,11 @@ async fn a_run_is_folded_from_its_request_to_its_end() {
     );
     // A repeat changes nothing.
     assert_eq!(
-        apply(&one, finish(id, 1)).await.outcome,
+        apply(&one, finish(id, 1)).await.result,
         CommandResult::Fold(Verdict::Duplicate)
     );
     assert_eq!(
-        apply(&one, new_run(&one, &plan, id, "f")).await.outcome,
+        apply(&one, new_run(&one, &plan, id, "f")).await.result,
         CommandResult::Exists
     );
     let mark: Vec<(Position, Position)> = one
@@ -392,7 +392,7 @@ async fn events_of_others_are_folded_before_those_of_the_holder() {
         [TaskState::Succeeded, TaskState::Queued].map(TaskState::code)
     );
     assert_eq!(
-        apply(&one, finish(id, 0)).await.outcome,
+        apply(&one, finish(id, 0)).await.result,
         CommandResult::Fold(Verdict::Duplicate)
     );
 }
@@ -471,7 +471,7 @@ async fn a_dispatcher_receives_ready_tasks_and_claims_of_an_older_one_are_refuse
     one.shards.open_stream(&stream).await.unwrap();
     // The answer follows the opening of the stream, so the snapshots were sent.
     assert_eq!(
-        apply(&one, claim(id, 0, 1, 6)).await.outcome,
+        apply(&one, claim(id, 0, 1, 6)).await.result,
         CommandResult::StaleAdmission
     );
     let mut ready = Vec::new();

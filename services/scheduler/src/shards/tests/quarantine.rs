@@ -143,9 +143,9 @@ async fn an_approved_version_is_promoted_unless_a_newer_one_is() {
     assert_eq!(read(&one).await, Some(first));
 
     let refused = |refusal: Refusal| CommandResult::Fold(Verdict::Refused(refusal));
-    let stale = apply(&one, decide(run_id(3), Reject, 3)).await.outcome;
+    let stale = apply(&one, decide(run_id(3), Reject, 3)).await.result;
     assert_eq!(stale, refused(Refusal::MaterializationVersion(1)));
-    let never_in_doubt = apply(&one, decide(run_id(1), Approve, 2)).await.outcome;
+    let never_in_doubt = apply(&one, decide(run_id(1), Approve, 2)).await.result;
     assert_eq!(
         never_in_doubt,
         refused(Refusal::MaterializationIs(MaterializationState::Promoted))
@@ -164,11 +164,11 @@ async fn an_approved_version_is_promoted_unless_a_newer_one_is() {
         "the approved version is newer"
     );
     assert_eq!(
-        apply(&one, decide(run_id(2), Approve, 3)).await.outcome,
+        apply(&one, decide(run_id(2), Approve, 3)).await.result,
         CommandResult::Fold(Verdict::Duplicate)
     );
     assert_eq!(
-        apply(&one, decide(run_id(2), Reject, 3)).await.outcome,
+        apply(&one, decide(run_id(2), Reject, 3)).await.result,
         refused(Refusal::MaterializationIs(MaterializationState::Promoted))
     );
 
@@ -188,7 +188,7 @@ async fn check_results_are_stored_once_and_rebuilt() {
     let one = instance(&database, "one").await;
     made(&one, &plan, run_id(1), pb::Gating::Quarantine).await;
     assert_eq!(
-        apply(&one, finish(run_id(1), 0)).await.outcome,
+        apply(&one, finish(run_id(1), 0)).await.result,
         CommandResult::Fold(Verdict::Duplicate)
     );
     let select = query(

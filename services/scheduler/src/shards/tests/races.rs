@@ -77,7 +77,7 @@ async fn submit_until_folded(one: &Instance, command: impl Fn() -> Command) {
             .await
         {
             Ok(done) => {
-                let done = &done[0].outcome;
+                let done = &done[0].result;
                 let folded = matches!(
                     done,
                     CommandResult::Exists

@@ -138,7 +138,7 @@ async fn a_command_of_another_tenant_does_not_hide_the_run() {
     assert_ne!(foreign.tenant, acme());
     let commands = vec![Command::Event(Arc::new(foreign)), finish(id, 0)];
     let applied = submit(lane, commands).await;
-    assert_eq!(applied[0].outcome, CommandResult::RunUnknown);
+    assert_eq!(applied[0].result, CommandResult::RunUnknown);
     assert_folded(&applied[1]);
 }
 
@@ -151,9 +151,9 @@ async fn an_ended_run_is_evicted_whatever_the_outcome_of_its_command_is() {
     assert!(!in_memory(lane, id));
     let large = finish_saying(id, 0, |message| message.skip_reason = "x".repeat(70_000));
     let applied = submit(lane, vec![large]).await;
-    assert!(matches!(applied[0].outcome, CommandResult::TooLarge(_)));
+    assert!(matches!(applied[0].result, CommandResult::TooLarge(_)));
     assert!(!in_memory(lane, id));
     let applied = submit(lane, vec![finish(id, 0)]).await;
-    assert_eq!(applied[0].outcome, CommandResult::Fold(Verdict::Duplicate));
+    assert_eq!(applied[0].result, CommandResult::Fold(Verdict::Duplicate));
     assert!(!in_memory(lane, id));
 }

@@ -75,7 +75,7 @@ async fn inv_12_a_conflicting_request_is_recorded_and_starts_no_run() {
     assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
     let before = states(&one.store, id).await;
     let own = apply(&one, new_run(&one, &plan, id, "other")).await;
-    assert_eq!(own.outcome, CommandResult::Conflict);
+    assert_eq!(own.result, CommandResult::Conflict);
     // The same conflicting request is already recorded under its idempotency key.
     let again = one
         .shards
@@ -135,7 +135,7 @@ async fn an_appended_request_is_planned_by_every_holder_of_its_shard() {
         (RunState::Running.code(), vec![TaskState::Ready.code()])
     );
     let again = apply(&two, give(Ok(new_plan(&two, &plan)))).await;
-    assert_eq!(again.outcome, CommandResult::Fold(Verdict::Duplicate));
+    assert_eq!(again.result, CommandResult::Fold(Verdict::Duplicate));
     let row: Vec<(Option<String>, Option<String>)> = two
         .store
         .loops()

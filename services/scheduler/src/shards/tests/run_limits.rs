@@ -50,7 +50,7 @@ async fn start_next(instance: &mut Instance, plan: &pb::Plan) -> (RunId, Command
     };
     (
         startable.run_id,
-        apply(instance, Command::Plan(Arc::new(plan))).await.outcome,
+        apply(instance, Command::Plan(Arc::new(plan))).await.result,
     )
 }
 
@@ -87,9 +87,9 @@ async fn runs_above_the_limit_wait_and_start_oldest_first() {
     for (ends, starts) in [(1, 66), (66, 3)] {
         assert_folded(&apply(&one, claim(run_id(ends), 0, 1, 1)).await);
         assert_folded(&apply(&one, finish(run_id(ends), 0)).await);
-        let (started, outcome) = start_next(&mut one, &plan).await;
+        let (started, result) = start_next(&mut one, &plan).await;
         assert_eq!(
-            (started, outcome),
+            (started, result),
             (
                 run_id(starts),
                 CommandResult::Fold(crate::core::Verdict::Folded)
@@ -156,7 +156,7 @@ async fn a_run_waits_again_when_its_capacity_is_gone() {
         result,
     };
     assert_eq!(
-        apply(&one, Command::Plan(Arc::new(late))).await.outcome,
+        apply(&one, Command::Plan(Arc::new(late))).await.result,
         CommandResult::NoCapacity
     );
     assert_eq!(
@@ -194,7 +194,7 @@ async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
         }))
     };
     assert_eq!(
-        apply(&one, plan_command(&one)).await.outcome,
+        apply(&one, plan_command(&one)).await.result,
         CommandResult::NoCapacity
     );
     one.limits_tx.send_replace(only(max_concurrent(1)));
@@ -295,7 +295,7 @@ async fn runs_above_the_queue_or_daily_limit_are_refused_without_an_event() {
     }
     let refused = apply(&one, new_run(&one, &plan, run_id(3), "f")).await;
     assert_eq!(
-        refused.outcome,
+        refused.result,
         CommandResult::OverLimit(Excess::Queued { max: 1 })
     );
     one.limits_tx.send_replace(only(RunLimits {
@@ -304,7 +304,7 @@ async fn runs_above_the_queue_or_daily_limit_are_refused_without_an_event() {
     }));
     let refused = apply(&one, new_run(&one, &plan, run_id(3), "f")).await;
     assert_eq!(
-        refused.outcome,
+        refused.result,
         CommandResult::OverLimit(Excess::Daily { max: 2 })
     );
     let events: Vec<(i64,)> = one
@@ -378,8 +378,8 @@ async fn a_run_that_is_refused_for_its_size_takes_no_capacity() {
         new_run(&one, &plan, small, "f"),
     ];
     let applied = one.shards.submit(small.shard(), commands).await.unwrap();
-    let outcome = &applied[0].outcome;
-    assert!(matches!(outcome, CommandResult::TooLarge(_)), "{outcome:?}");
+    let result = &applied[0].result;
+    assert!(matches!(result, CommandResult::TooLarge(_)), "{result:?}");
     assert_folded(&applied[1]);
     assert_eq!(states(&one.store, small).await.0, RunState::Running.code());
 }

@@ -60,13 +60,13 @@ async fn a_run_with_an_unreadable_event_is_set_aside_and_its_shard_continues() {
     assert_eq!(reason(&one.store, good).await, None);
     // Its state is kept, on this and on the next holder of its shard.
     assert_eq!(
-        apply(&one, claim(bad, 1, 1, 1)).await.outcome,
+        apply(&one, claim(bad, 1, 1, 1)).await.result,
         CommandResult::SetAside
     );
     one.lease_loop.leave().await;
     let two = instance(&database, "two").await;
     assert_eq!(
-        apply(&two, finish(bad, 0)).await.outcome,
+        apply(&two, finish(bad, 0)).await.result,
         CommandResult::SetAside
     );
     assert_eq!(
@@ -159,7 +159,7 @@ async fn a_run_whose_plan_is_gone_is_set_aside_and_its_shard_continues() {
     let two = instance(&database, "two").await;
     assert_folded(&apply(&two, finish(good, 0)).await);
     assert_eq!(
-        apply(&two, finish(bad, 0)).await.outcome,
+        apply(&two, finish(bad, 0)).await.result,
         CommandResult::SetAside
     );
     let message = reason(&two.store, bad).await.unwrap();

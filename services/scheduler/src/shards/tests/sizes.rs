@@ -40,7 +40,7 @@ async fn a_request_may_name_ten_thousand_but_not_a_hundred_thousand_partitions()
     assert_folded(&apply(&one, large_run(&one, &plan, run_id(1), 10_000)).await);
     let done = apply(&one, large_run(&one, &plan, run_id(2), 100_000)).await;
     assert!(
-        matches!(&done.outcome, CommandResult::TooLarge(why) if why.contains("1048576")),
+        matches!(&done.result, CommandResult::TooLarge(why) if why.contains("1048576")),
         "{done:?}"
     );
 }
@@ -62,7 +62,7 @@ async fn an_outcome_that_cannot_be_stored_does_not_fail_other_submissions() {
         .await
         .unwrap();
     assert!(
-        matches!(done[0].outcome, CommandResult::TooLarge(_)),
+        matches!(done[0].result, CommandResult::TooLarge(_)),
         "{done:?}"
     );
     assert_folded(&done[1]);
@@ -171,6 +171,6 @@ async fn f23_after_a_start_of_postgres_a_ready_task_gets_a_new_attempt_number() 
         .unwrap();
     let two = instance(&database, "two").await;
     let refused = CommandResult::Fold(Verdict::Refused(crate::core::Refusal::NotReady(1)));
-    assert_eq!(apply(&two, claim(id, 0, 1, 1)).await.outcome, refused);
+    assert_eq!(apply(&two, claim(id, 0, 1, 1)).await.result, refused);
     assert_folded(&apply(&two, claim(id, 0, 2, 1)).await);
 }
