@@ -383,7 +383,7 @@ impl Scheduler {
             .filter(|task_row| task_row.state == TaskState::Ready);
         if ready.is_some_and(|task_row| task_row.next_attempt(&env.ledger.starts) != claim.attempt)
         {
-            return CommandOutcome::Fold(Verdict::Refused(Refusal::NotReady(claim.attempt)));
+            return CommandOutcome::Fold(Verdict::Refused(Refusal::TaskNotReady(claim.attempt)));
         }
         let attempt_id = planned.attempt_id(claim.task, claim.attempt);
         let claimed = Event::DispatchRequested {

@@ -124,7 +124,7 @@ impl Fold<'_> {
         }
         // Numbers may be skipped, see `TaskRow::next_attempt`.
         if task_row.state != TaskState::Ready || attempt <= task_row.attempt {
-            return Err(Refusal::NotReady(attempt));
+            return Err(Refusal::TaskNotReady(attempt));
         }
         let at = self.at;
         let task_row = self.task_row(task);

@@ -32,10 +32,10 @@ pub enum Refusal {
     OutcomeConflict,
     #[error("the run is {0}")]
     RunIs(RunState),
-    /// A claim's task is not READY, or not for this attempt. Callers get INVALID_STATE; the error
-    /// reason NOT_READY means something else.
+    /// A claim's task is not READY, or not for this attempt. Callers get INVALID_STATE, not the error
+    /// reason NOT_READY.
     #[error("the task is not ready for attempt {0}")]
-    NotReady(u32),
+    TaskNotReady(u32),
     #[error("no attempt of the task is active")]
     NoAttempt,
     #[error("the run's version is {0}")]

@@ -45,7 +45,7 @@ impl Lane {
             .task_row(claim.task)
             .is_some_and(|task_row| task_row.state == TaskState::Ready && !offered(task_row))
         {
-            return applied(Refusal::NotReady(claim.message.attempt).into());
+            return applied(Refusal::TaskNotReady(claim.message.attempt).into());
         }
         match claimed_event(run, claim) {
             Ok(event) => self.fold_event(shard, &event, at, pending),

@@ -167,7 +167,7 @@ fn refusal_reason(refusal: &Refusal) -> Reason {
         Refusal::AttemptCancelled => Reason::AttemptCancelled,
         Refusal::OutcomeConflict => Reason::OutcomeConflict,
         Refusal::RunIs(_)
-        | Refusal::NotReady(_)
+        | Refusal::TaskNotReady(_)
         | Refusal::NoAttempt
         | Refusal::NotDue
         | Refusal::MaterializationIs(_) => Reason::InvalidState,

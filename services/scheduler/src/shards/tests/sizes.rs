@@ -170,7 +170,7 @@ async fn f23_after_a_start_of_postgres_a_ready_task_gets_a_new_attempt_number() 
         .await
         .unwrap();
     let two = instance(&database, "two").await;
-    let refused = CommandResult::Fold(Verdict::Refused(crate::core::Refusal::NotReady(1)));
+    let refused = CommandResult::Fold(Verdict::Refused(crate::core::Refusal::TaskNotReady(1)));
     assert_eq!(apply(&two, claim(id, 0, 1, 1)).await.result, refused);
     assert_folded(&apply(&two, claim(id, 0, 2, 1)).await);
 }
