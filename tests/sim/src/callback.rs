@@ -10,19 +10,20 @@ use crate::MS;
 use crate::env::{Env, Message, ProcessId};
 use crate::faults::Fault;
 use crate::ledger::{Appended, Key, NewEvent, Store};
-use crate::scheduler::{self, Command, CommandOutcome, Reply, Submission, ToScheduler};
+use crate::scheduler::{self, Command, CommandResult, Reply, Submission, ToScheduler};
 use crate::worker::ToWorker;
 
-/// How long a holder may take to answer, and how long a shard may be without a holder.
+/// How long a holder may take to answer.
 const CALL_TIMEOUT: i64 = 2_000 * MS;
-const HOLDER_TIMEOUT: i64 = 100 * MS;
+/// A report without a verdict is appended when this time has passed since it arrived.
+const RECORD_AFTER: i64 = 100 * MS;
 const RETRY_DELAY: i64 = 20 * MS;
 
 #[derive(Debug, Clone)]
 pub enum ToCallback {
     Report(Report),
     Beat(Beat),
-    Verdict(u64, CommandOutcome),
+    Verdict(u64, CommandResult),
     /// The holder did not answer in time.
     Late(u64),
     /// Search for a holder again.
@@ -136,12 +137,12 @@ impl Callback {
         }
     }
 
-    fn verdict(&mut self, call: u64, outcome: &CommandOutcome, env: &mut Env) {
-        let acceptance = match outcome {
-            CommandOutcome::Fold(Verdict::Folded) => Acceptance::Folded,
-            CommandOutcome::Fold(Verdict::Duplicate) => Acceptance::Duplicate,
-            CommandOutcome::Fold(Verdict::Late) => Acceptance::Late,
-            CommandOutcome::NotHeld | CommandOutcome::Unavailable => {
+    fn verdict(&mut self, call: u64, result: &CommandResult, env: &mut Env) {
+        let acceptance = match result {
+            CommandResult::Fold(Verdict::Folded) => Acceptance::Folded,
+            CommandResult::Fold(Verdict::Duplicate) => Acceptance::Duplicate,
+            CommandResult::Fold(Verdict::Late) => Acceptance::Late,
+            CommandResult::NotHeld | CommandResult::Unavailable => {
                 return self.without_holder(call, env);
             }
             _ => Acceptance::Refused,
@@ -154,7 +155,7 @@ impl Callback {
         let Some((report, since)) = self.calls.get(&call) else {
             return;
         };
-        if env.now.us_since(*since) < HOLDER_TIMEOUT {
+        if env.now.us_since(*since) < RECORD_AFTER {
             return env.later(
                 RETRY_DELAY,
                 self.process_id(),

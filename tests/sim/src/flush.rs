@@ -14,7 +14,7 @@ use crate::ledger::{Body, Flush, Key, Mark, NewEvent, Recorded, Store, StoreErro
 use crate::planned_run::PlannedRun;
 use crate::rows::RowWrite;
 use crate::scheduler::{
-    ClaimRequest, Command, CommandOutcome, FlushInFlight, Job, Scheduler, Submission,
+    ClaimRequest, Command, CommandResult, FlushInFlight, Job, Scheduler, Submission,
 };
 
 /// How long a flush is retried before its callers get an error.
@@ -48,7 +48,7 @@ impl Scheduler {
             .partition(|submission| self.shards.contains_key(&submission.shard));
         foreign
             .into_iter()
-            .for_each(|submission| self.refuse(submission, &CommandOutcome::NotHeld, env));
+            .for_each(|submission| self.refuse(submission, &CommandResult::NotHeld, env));
         if submissions.is_empty() {
             return;
         }
@@ -218,7 +218,7 @@ impl Scheduler {
         at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> CommandOutcome {
+    ) -> CommandResult {
         match command {
             Command::Run(planned) => self.fold_new_run(shard, planned, at, pending, env),
             Command::Event(event) => self.fold_event(shard, event, at, pending, env),
@@ -233,9 +233,9 @@ impl Scheduler {
         at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> CommandOutcome {
+    ) -> CommandResult {
         let Some(held) = self.shards.get_mut(&shard) else {
-            return CommandOutcome::NotHeld;
+            return CommandResult::NotHeld;
         };
         let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         let run_id = planned.run_id();
@@ -243,7 +243,7 @@ impl Scheduler {
             let same = run.header.fingerprint == planned.header.fingerprint
                 || env.bug == Bug::KeyNotCompared;
             return if same {
-                CommandOutcome::Exists
+                CommandResult::Exists
             } else {
                 self.fold_conflict(shard, planned, pending, env)
             };
@@ -277,7 +277,7 @@ impl Scheduler {
         pending.new_runs.insert(run_id);
         pending.changes.insert(run_id, changes);
         held.runs.insert(run_id, run);
-        CommandOutcome::Fold(Verdict::Folded)
+        CommandResult::Fold(Verdict::Folded)
     }
 
     /// Records a conflicting request under the key of an existing run, once; it starts no run.
@@ -287,10 +287,10 @@ impl Scheduler {
         planned: &PlannedRun,
         pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> CommandOutcome {
+    ) -> CommandResult {
         let (run, key) = (planned.run_id(), Key::Conflicting(planned.run_id()));
         if env.ledger.has(&key) || pending.events.iter().any(|event| event.key == key) {
-            return CommandOutcome::Conflict;
+            return CommandResult::Conflict;
         }
         let body = Body::Requested(planned.header.clone());
         pending.events.push(NewEvent {
@@ -306,7 +306,7 @@ impl Scheduler {
         *mark = mark.next();
         pending.claims_only = false;
         pending.changes.entry(run).or_default();
-        CommandOutcome::Conflict
+        CommandResult::Conflict
     }
 
     fn fold_event(
@@ -316,19 +316,19 @@ impl Scheduler {
         at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> CommandOutcome {
+    ) -> CommandResult {
         let Some(held) = self.shards.get_mut(&shard) else {
-            return CommandOutcome::NotHeld;
+            return CommandResult::NotHeld;
         };
         let mark = *pending.marks.entry(shard).or_insert(held.watermark);
         let Some(run) = held.runs.get_mut(&event.run) else {
-            return CommandOutcome::RunUnknown;
+            return CommandResult::RunUnknown;
         };
         let Body::Core(happened) = &event.body else {
-            return CommandOutcome::RunUnknown;
+            return CommandResult::RunUnknown;
         };
         if env.bug == Bug::LostCancel && matches!(happened, Event::CancelRequested { .. }) {
-            return CommandOutcome::Fold(Verdict::Folded);
+            return CommandResult::Fold(Verdict::Folded);
         }
         let changes = pending.changes.entry(event.run).or_default();
         let mut verdict = fold(run, &guarded(happened, run, env.bug), at, changes);
@@ -343,7 +343,7 @@ impl Scheduler {
             self.me, event.key
         ));
         if !matches!(verdict, Verdict::Folded | Verdict::Late) {
-            return CommandOutcome::Fold(verdict);
+            return CommandResult::Fold(verdict);
         }
         if let (Bug::SlotFreedTwice, Event::TaskStarted { attempt_id, .. }) = (env.bug, happened) {
             changes.ended.push((*attempt_id, 0));
@@ -351,7 +351,7 @@ impl Scheduler {
         pending.claims_only &= matches!(happened, Event::DispatchRequested { .. });
         pending.events.push(event.clone());
         pending.marks.insert(shard, mark.next());
-        CommandOutcome::Fold(verdict)
+        CommandResult::Fold(verdict)
     }
 
     fn fold_claim(
@@ -361,9 +361,9 @@ impl Scheduler {
         at: Timestamp,
         pending: &mut PendingFlush,
         env: &mut Env,
-    ) -> CommandOutcome {
+    ) -> CommandResult {
         let Some(planned) = env.planned_runs.get(&claim.run).cloned() else {
-            return CommandOutcome::RunUnknown;
+            return CommandResult::RunUnknown;
         };
         if !self.streams.admits(
             claim.stream_id,
@@ -372,7 +372,7 @@ impl Scheduler {
             env.bug,
         ) {
             env.stats.stale_claims += 1;
-            return CommandOutcome::StaleAdmission;
+            return CommandResult::StaleAdmission;
         }
         let run = self
             .shards
@@ -383,7 +383,7 @@ impl Scheduler {
             .filter(|task_row| task_row.state == TaskState::Ready);
         if ready.is_some_and(|task_row| task_row.next_attempt(&env.ledger.starts) != claim.attempt)
         {
-            return CommandOutcome::Fold(Verdict::Refused(Refusal::TaskNotReady(claim.attempt)));
+            return CommandResult::Fold(Verdict::Refused(Refusal::TaskNotReady(claim.attempt)));
         }
         let attempt_id = planned.attempt_id(claim.task, claim.attempt);
         let claimed = Event::DispatchRequested {
@@ -523,7 +523,7 @@ impl Scheduler {
         if hopeless {
             submissions
                 .into_iter()
-                .for_each(|submission| self.refuse(submission, &CommandOutcome::Unavailable, env));
+                .for_each(|submission| self.refuse(submission, &CommandResult::Unavailable, env));
         } else {
             again = Some(Job::Submissions { submissions, since });
         }
@@ -549,7 +549,7 @@ impl Scheduler {
         self.jobs.extend(again);
     }
 
-    fn refuse(&mut self, submission: Submission, why: &CommandOutcome, env: &mut Env) {
+    fn refuse(&mut self, submission: Submission, why: &CommandResult, env: &mut Env) {
         let outcomes = vec![why.clone(); submission.commands.len()];
         self.reply(submission.reply, outcomes, env);
     }

@@ -90,9 +90,9 @@ pub enum Reply {
     },
 }
 
-/// The outcome of one command.
+/// The result of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CommandOutcome {
+pub enum CommandResult {
     Fold(Verdict),
     Exists,
     /// The run exists with another request; this one is recorded as a conflict.
@@ -128,7 +128,7 @@ pub struct FlushInFlight {
     pub number: u64,
     pub job: Job,
     pub pending: PendingFlush,
-    pub answers: Vec<Vec<CommandOutcome>>,
+    pub answers: Vec<Vec<CommandResult>>,
     pub at: Timestamp,
 }
 
@@ -288,7 +288,7 @@ impl Scheduler {
         }
     }
 
-    pub fn reply(&mut self, reply: Reply, outcomes: Vec<CommandOutcome>, env: &mut Env) {
+    pub fn reply(&mut self, reply: Reply, results: Vec<CommandResult>, env: &mut Env) {
         match reply {
             Reply::Nobody => {}
             Reply::Callback {
@@ -296,25 +296,25 @@ impl Scheduler {
                 life,
                 call,
             } => {
-                let Some(outcome) = outcomes.into_iter().next() else {
+                let Some(result) = results.into_iter().next() else {
                     return;
                 };
                 env.answer(
                     life,
-                    Message::Callback(callback, ToCallback::Verdict(call, outcome)),
+                    Message::Callback(callback, ToCallback::Verdict(call, result)),
                 );
             }
             Reply::User { call, key } => {
-                let Some(outcome) = outcomes.into_iter().next() else {
+                let Some(result) = results.into_iter().next() else {
                     return;
                 };
-                env.call(Message::User(ToUser::Answer(call, key, outcome)));
+                env.call(Message::User(ToUser::Answer(call, key, result)));
             }
             Reply::Claims {
                 stream_id,
                 number,
                 indexes,
-            } => self.claims_judged(stream_id, number, indexes, outcomes, env),
+            } => self.claims_judged(stream_id, number, indexes, results, env),
         }
     }
 
@@ -323,24 +323,24 @@ impl Scheduler {
         stream_id: SchedulerStreamId,
         number: u64,
         indexes: Vec<u32>,
-        outcomes: Vec<CommandOutcome>,
+        results: Vec<CommandResult>,
         env: &mut Env,
     ) {
         let Some((left, refused)) = self.judging.get_mut(&(stream_id, number)) else {
             return;
         };
         *left -= 1;
-        let counts = |outcome: &CommandOutcome| {
+        let counts = |result: &CommandResult| {
             matches!(
-                outcome,
-                CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late)
+                result,
+                CommandResult::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late)
             )
         };
         refused.extend(
             indexes
                 .iter()
-                .zip(&outcomes)
-                .filter(|(_, outcome)| !counts(outcome))
+                .zip(&results)
+                .filter(|(_, result)| !counts(result))
                 .map(|(index, _)| *index),
         );
         if *left > 0 {

@@ -11,7 +11,7 @@ use servo_scheduler::core::{Event, Refusal, Verdict};
 use crate::env::{Env, Message};
 use crate::ledger::{Appended, Body, Key, NewEvent, Store};
 use crate::planned_run::PlannedRun;
-use crate::scheduler::{self, Command, CommandOutcome, Reply, Submission, ToScheduler};
+use crate::scheduler::{self, Command, CommandResult, Reply, Submission, ToScheduler};
 use crate::{MS, SECOND};
 
 /// The service that appends requests.
@@ -24,7 +24,7 @@ pub enum ToUser {
     /// Send a conflicting request under the key of this run.
     Conflicting(RunId),
     Control(RunId, RunAction),
-    Answer(u64, Option<Key>, CommandOutcome),
+    Answer(u64, Option<Key>, CommandResult),
     Appended(u64, Result<Appended, ()>),
     Again(u64),
 }
@@ -177,19 +177,19 @@ impl Users {
         }
     }
 
-    fn answered(&mut self, call: u64, key: Option<Key>, outcome: &CommandOutcome, env: &mut Env) {
+    fn answered(&mut self, call: u64, key: Option<Key>, result: &CommandResult, env: &mut Env) {
         let Some(request) = self.requests.get(&call).cloned() else {
             return;
         };
-        let refused = matches!(outcome, CommandOutcome::Fold(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
+        let refused = matches!(result, CommandResult::Fold(Verdict::Refused(why)) if !matches!(why, Refusal::Version(_)));
         let counts = matches!(
-            outcome,
-            CommandOutcome::Fold(Verdict::Folded | Verdict::Duplicate) | CommandOutcome::Exists
+            result,
+            CommandResult::Fold(Verdict::Folded | Verdict::Duplicate) | CommandResult::Exists
         );
-        env.note(format_args!("a user gets {outcome:?}"));
-        match (request, outcome) {
+        env.note(format_args!("a user gets {result:?}"));
+        match (request, result) {
             (UserRequest::Run(planned), _) if counts => self.accept(planned.run_id(), env),
-            (UserRequest::Conflicting(_), CommandOutcome::Conflict) => env.stats.conflicts += 1,
+            (UserRequest::Conflicting(_), CommandResult::Conflict) => env.stats.conflicts += 1,
             (UserRequest::Conflicting(planned), _) if counts => {
                 let why = format!(
                     "{} was begun by two requests under one key (12)",
@@ -198,7 +198,7 @@ impl Users {
                 env.ledger.violation = Some(why);
             }
             (UserRequest::Plan(_), _) if counts || refused => {}
-            (UserRequest::Control(..), CommandOutcome::Fold(Verdict::Folded)) => {
+            (UserRequest::Control(..), CommandResult::Fold(Verdict::Folded)) => {
                 env.promised.extend(key.map(|key| (key, "a user")));
             }
             (UserRequest::Control(..), _) if counts || refused => {}
