@@ -175,7 +175,7 @@ $$;
 --
 -- A shard whose mark moves without events in this call was appended to by others; its new mark may
 -- not exceed its head.
-CREATE FUNCTION ledger.fold(
+CREATE FUNCTION ledger.append_held(
     a_stream smallint,
     a_holder text,
     held_shards smallint[],
@@ -226,7 +226,7 @@ BEGIN
         AND CASE WHEN h.appended > 0 THEN s.head = h.new_mark - h.appended ELSE h.new_mark BETWEEN h.old_mark AND s.head END;
     GET DIAGNOSTICS moved = ROW_COUNT;
     IF moved <> cardinality(held_shards) THEN
-        PERFORM ledger.refuse_fold(a_stream, a_holder, held_shards, epochs, old_marks);
+        PERFORM ledger.refuse_append_held(a_stream, a_holder, held_shards, epochs, old_marks);
     END IF;
     IF cardinality(shards) > 0 THEN
         appender := ledger.check_append(array_fill(a_stream, ARRAY[cardinality(types)]), types, tenants);
@@ -253,8 +253,8 @@ BEGIN
 END
 $$;
 
--- Raises the reason why ledger.fold could not move every mark.
-CREATE FUNCTION ledger.refuse_fold(
+-- Raises the reason why ledger.append_held could not move every mark.
+CREATE FUNCTION ledger.refuse_append_held(
     a_stream smallint, a_holder text, held_shards smallint[], epochs bigint[], old_marks bigint[]
 ) RETURNS void
 LANGUAGE plpgsql

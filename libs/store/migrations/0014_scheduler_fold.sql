@@ -5,7 +5,7 @@ CREATE FUNCTION scheduler.fold(
     -- A batch that has only claims may be lost in a crash of Postgres: its tasks are then ready
     -- again.
     durable boolean,
-    -- The arguments of ledger.fold.
+    -- The arguments of ledger.append_held.
     a_holder text, held_shards smallint[], epochs bigint[], old_marks bigint[], new_marks bigint[], at timestamptz,
     shards smallint[], positions bigint[], event_ids uuid[], types smallint[], versions smallint[],
     tenants text[], workspaces text[], idempotency_keys text[], correlation_ids uuid[], causation_ids uuid[],
@@ -41,8 +41,9 @@ BEGIN
     IF NOT durable THEN
         PERFORM set_config('synchronous_commit', 'off', true);
     END IF;
-    now_there := ledger.fold(1::smallint, a_holder, held_shards, epochs, old_marks, new_marks, at, shards, positions,
-        event_ids, types, versions, tenants, workspaces, idempotency_keys, correlation_ids, causation_ids, payloads);
+    now_there := ledger.append_held(1::smallint, a_holder, held_shards, epochs, old_marks, new_marks, at, shards,
+        positions, event_ids, types, versions, tenants, workspaces, idempotency_keys, correlation_ids, causation_ids,
+        payloads);
     IF cardinality(r_number) > 0 THEN
         INSERT INTO scheduler.runs (tenant, workspace, run_id, run_number, shard, generation, run_key, request,
             request_event_id, created_at, deadline, state, reason, stopped_by, version, plan_id, plan_fingerprint,

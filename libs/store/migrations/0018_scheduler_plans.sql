@@ -8,7 +8,7 @@ DROP INDEX scheduler.runs_by_request;
 CREATE INDEX runs_by_request ON scheduler.runs (request_id) WHERE request_id IS NOT NULL;
 
 -- A fold addresses every row by its key, so a nested loop over an index is always right.
--- ledger.fold, which it calls, is planned under these settings too.
+-- ledger.append_held, which it calls, is planned under these settings too.
 ALTER FUNCTION scheduler.fold SET enable_hashjoin = off;
 ALTER FUNCTION scheduler.fold SET enable_mergejoin = off;
 
@@ -24,7 +24,7 @@ ALTER TABLE ledger.shards DROP CONSTRAINT shards_shard_check, DROP CONSTRAINT sh
 
 -- As before, but cheaper for a batch of one shard: its row needs no lock in advance, and a taken
 -- key is detected by the number of rows instead of in a subtransaction.
-CREATE OR REPLACE FUNCTION ledger.fold(
+CREATE OR REPLACE FUNCTION ledger.append_held(
     a_stream smallint,
     a_holder text,
     held_shards smallint[],
@@ -79,7 +79,7 @@ BEGIN
         AND CASE WHEN h.appended > 0 THEN s.head = h.new_mark - h.appended ELSE h.new_mark BETWEEN h.old_mark AND s.head END;
     GET DIAGNOSTICS moved = ROW_COUNT;
     IF moved <> cardinality(held_shards) THEN
-        PERFORM ledger.refuse_fold(a_stream, a_holder, held_shards, epochs, old_marks);
+        PERFORM ledger.refuse_append_held(a_stream, a_holder, held_shards, epochs, old_marks);
     END IF;
     IF cardinality(shards) > 0 THEN
         appender := ledger.check_append(array_fill(a_stream, ARRAY[cardinality(types)]), types, tenants);

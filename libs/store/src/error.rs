@@ -5,7 +5,7 @@ use sqlx::postgres::PgDatabaseError;
 
 /// Raised by the fence when the lease is lost.
 const LEASE_LOST: &str = "SVL01";
-/// Raised by a holder's append, see `ledger.fold`.
+/// Raised by a holder's append, see `ledger.append_held`.
 const BEHIND: &str = "SVB01";
 const CLOCK_OFF: &str = "SVC01";
 const KEY_TAKEN: &str = "SVK01";

@@ -32,10 +32,10 @@ async fn time(store: &Store, ahead_us: i64) -> Timestamp {
     rows[0].0.plus_us(ahead_us)
 }
 
-async fn fold(store: &Store, batch: &HeldBatch<'_>) -> Result<Timestamp, StoreError> {
+async fn append_held(store: &Store, batch: &HeldBatch<'_>) -> Result<Timestamp, StoreError> {
     let placeholders: Vec<String> = (1..=19).map(|n| format!("${n}")).collect();
     let text: &'static str = format!(
-        "SELECT ledger.fold(1::smallint, {})",
+        "SELECT ledger.append_held(1::smallint, {})",
         placeholders.join(", ")
     )
     .leak();
@@ -45,7 +45,7 @@ async fn fold(store: &Store, batch: &HeldBatch<'_>) -> Result<Timestamp, StoreEr
         .await
 }
 
-async fn fold_events(
+async fn append_held_events(
     store: &Store,
     lease: &Lease,
     mark: Position,
@@ -55,7 +55,7 @@ async fn fold_events(
     for event in events {
         batch.append(lease, mark, event);
     }
-    fold(store, &batch).await.map(drop)
+    append_held(store, &batch).await.map(drop)
 }
 
 async fn stored(store: &Store) -> usize {
@@ -77,7 +77,7 @@ async fn both_ways_to_append_use_the_same_hashes() {
         payload: (0..=255).collect(),
         ..event(KIND, SHARD, "acme", "schlüssel:1")
     };
-    fold_events(
+    append_held_events(
         &store,
         &lease,
         at(0),
@@ -130,7 +130,7 @@ async fn both_ways_to_append_use_the_same_hashes() {
         shard: SHARD,
         ..other_shard
     };
-    let refused = fold_events(
+    let refused = append_held_events(
         &store,
         &lease,
         at(2),
@@ -167,12 +167,12 @@ async fn appends_continue_after_the_clock_was_set_back() {
     for (mark, event) in (0..).map(at).zip(&events[..2]) {
         let mut batch = HeldBatch::new(last);
         batch.append(&lease, mark, event);
-        fold(&store, &batch).await.unwrap();
+        append_held(&store, &batch).await.unwrap();
     }
     for time in [last.plus_us(2_000_000), time(&store, -2_000_000).await] {
         let mut batch = HeldBatch::new(time);
         batch.append(&lease, at(2), &events[2]);
-        let refused = fold(&store, &batch).await;
+        let refused = append_held(&store, &batch).await;
         assert!(
             matches!(refused, Err(StoreError::ClockOff(_))),
             "{refused:?}"
@@ -190,13 +190,13 @@ async fn invalid_batches_are_refused_with_their_reason() {
     let early = one();
     let mut batch = HeldBatch::new(time(&store, -2_000_000).await);
     batch.append(&lease, at(0), &early);
-    let refused = fold(&store, &batch).await;
+    let refused = append_held(&store, &batch).await;
     assert!(
         matches!(refused, Err(StoreError::ClockOff(_))),
         "{refused:?}"
     );
 
-    let refused = fold_events(&store, &lease, at(1), &[one()]).await;
+    let refused = append_held_events(&store, &lease, at(1), &[one()]).await;
     assert!(
         matches!(refused, Err(StoreError::LeaseLost(_))),
         "{refused:?}"
@@ -204,14 +204,14 @@ async fn invalid_batches_are_refused_with_their_reason() {
 
     let mut batch = HeldBatch::new(time(&store, 0).await);
     batch.advance(&lease, at(0), at(1));
-    let refused = fold(&store, &batch).await;
+    let refused = append_held(&store, &batch).await;
     assert!(
         matches!(refused, Err(StoreError::Behind(_))),
         "a mark beyond the head: {refused:?}"
     );
 
     let foreign = event(EventType::QuotaChanged, SHARD, "acme", "foreign");
-    let refused = fold_events(&store, &lease, at(0), &[one(), foreign]).await;
+    let refused = append_held_events(&store, &lease, at(0), &[one(), foreign]).await;
     assert!(
         matches!(refused, Err(StoreError::Refused(_))),
         "{refused:?}"
@@ -222,20 +222,23 @@ async fn invalid_batches_are_refused_with_their_reason() {
         .append(vec![event(KIND, SHARD, "acme", "another caller's")])
         .await
         .unwrap();
-    let refused = fold_events(&store, &lease, at(0), &[one()]).await;
+    let refused = append_held_events(&store, &lease, at(0), &[one()]).await;
     assert!(matches!(refused, Err(StoreError::Behind(_))), "{refused:?}");
 
     let mut batch = HeldBatch::new(time(&store, 0).await);
     batch.advance(&lease, at(0), at(1));
-    fold(&store, &batch).await.unwrap();
-    fold_events(&store, &lease, at(1), &[one()]).await.unwrap();
+    append_held(&store, &batch).await.unwrap();
+    append_held_events(&store, &lease, at(1), &[one()])
+        .await
+        .unwrap();
 
     let mut admin = admin(&database).await;
     sqlx::query("DELETE FROM ledger.lessees WHERE role = 'servo_scheduler_loop'")
         .execute(&mut admin)
         .await
         .unwrap();
-    let refused = fold_events(&store, &lease, at(2), &[event(KIND, SHARD, "acme", "two")]).await;
+    let refused =
+        append_held_events(&store, &lease, at(2), &[event(KIND, SHARD, "acme", "two")]).await;
     assert!(
         matches!(refused, Err(StoreError::Refused(_))),
         "{refused:?}"

@@ -1,6 +1,6 @@
 //! The ledger and its projections, as Postgres stores them: dense positions, idempotency keys,
-//! leases with epochs, and the fence of `ledger.fold`. An append may lock its shard's row until a
-//! late commit, and commits that were not flushed to disk are lost when Postgres crashes.
+//! leases with epochs, and the fence of `ledger.append_held`. An append may lock its shard's row
+//! until a late commit, and commits that were not flushed to disk are lost when Postgres crashes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -223,9 +223,9 @@ impl Ledger {
         &mut self.shards[shard.index()]
     }
 
-    /// The rules of `ledger.fold`: applies the whole statement, or returns an error and applies
-    /// nothing.
-    pub fn fold(&mut self, flush: &Flush, now: Timestamp) -> Result<(), StoreError> {
+    /// The rules of `ledger.append_held`: applies the whole statement, or returns an error and
+    /// applies nothing.
+    pub fn append_held(&mut self, flush: &Flush, now: Timestamp) -> Result<(), StoreError> {
         if now.us_since(flush.at).abs() > CLOCK_OFF {
             return Err(StoreError::ClockOff);
         }

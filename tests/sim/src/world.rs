@@ -360,7 +360,7 @@ fn database(store: Store, env: &mut Env) {
     }
     match store {
         Store::Fold(flush) => {
-            let result = env.ledger.fold(&flush, env.now);
+            let result = env.ledger.append_held(&flush, env.now);
             if result.is_ok() {
                 flush
                     .events

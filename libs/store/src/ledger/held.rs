@@ -65,8 +65,8 @@ impl<'a> HeldBatch<'a> {
         self.leases.is_empty()
     }
 
-    /// Binds the arguments of `ledger.fold` after its stream: holder, shards, marks, time and
-    /// events.
+    /// Binds the arguments of `ledger.append_held` after its stream: holder, shards, marks, time
+    /// and events.
     pub fn bind<'q>(
         &'q self,
         query: Query<'q, Postgres, PgArguments>,

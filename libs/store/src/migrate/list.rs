@@ -45,7 +45,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0019_scheduler_materializations_by_age",
     "0020_callback_instances",
     "0021_bus_messages",
-    "0022_ledger_fold_at_once",
+    "0022_ledger_append_held_at_once",
     "0023_scheduler_quality",
     "0024_scheduler_runs_open",
     "0025_bus_unheard",
@@ -53,7 +53,7 @@ pub const MIGRATIONS: &[Migration] = migrations![
     "0027_ledger_large_requests",
     "0028_ledger_starts",
     "0029_callback_ages",
-    "0030_ledger_fold_after_set_back",
+    "0030_ledger_append_held_after_set_back",
     "0031_scheduler_first_requests",
 ];
 

@@ -539,7 +539,7 @@ pub const FUNCTIONS: &[Function] = &[
         "verifies a lease and moves its shard's watermark",
     ),
     function(
-        "ledger.fold",
+        "ledger.append_held",
         Role::Definer,
         LESSEES,
         "appends events that the holder has folded, and moves the watermarks",
@@ -551,7 +551,7 @@ pub const FUNCTIONS: &[Function] = &[
         "moves a held shard's watermark back to its first retained event, for a rebuild",
     ),
     function(
-        "ledger.refuse_fold",
+        "ledger.refuse_append_held",
         Role::Definer,
         &[],
         "reports why a watermark did not move",

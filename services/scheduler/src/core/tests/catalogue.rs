@@ -139,9 +139,15 @@ fn f08_inv_8_events_of_a_lost_attempt_change_nothing() {
 fn f12_events_that_contradict_the_task_state_are_refused() {
     let mut world = World::begun(plan(&[&[], &[0]]));
     let early = claimed(&world.plan.clone(), p(1), 1);
-    assert_eq!(world.fold(&early), Verdict::Refused(Refusal::TaskNotReady(1)));
+    assert_eq!(
+        world.fold(&early),
+        Verdict::Refused(Refusal::TaskNotReady(1))
+    );
     let behind = claimed(&world.plan.clone(), p(0), 0);
-    assert_eq!(world.fold(&behind), Verdict::Refused(Refusal::TaskNotReady(0)));
+    assert_eq!(
+        world.fold(&behind),
+        Verdict::Refused(Refusal::TaskNotReady(0))
+    );
     let unknown = attempt_id(&world.plan.clone(), p(0), 1);
     let unknown_attempt = finished(p(0), unknown, Outcome::Succeeded);
     assert_eq!(

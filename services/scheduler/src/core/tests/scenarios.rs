@@ -304,7 +304,10 @@ fn a_claim_counts_once() {
     assert_eq!(world.fold(&claim), Verdict::Folded);
     assert_eq!(world.fold(&claim), Verdict::Duplicate);
     let early = claimed(&world.plan, p(0), 2);
-    assert_eq!(world.fold(&early), Verdict::Refused(Refusal::TaskNotReady(2)));
+    assert_eq!(
+        world.fold(&early),
+        Verdict::Refused(Refusal::TaskNotReady(2))
+    );
 }
 
 #[test]
@@ -512,7 +515,10 @@ fn f23_a_claim_may_skip_numbers_but_never_reuses_one() {
     let late = finished(p(0), attempt_id, Outcome::Succeeded);
     assert_eq!(world.fold(&late), Verdict::Refused(Refusal::StaleAttempt));
     assert_eq!(world.timer(p(0), TimerKind::DispatchAck), Verdict::Folded);
-    assert_eq!(world.fold(&next), Verdict::Refused(Refusal::TaskNotReady(3)));
+    assert_eq!(
+        world.fold(&next),
+        Verdict::Refused(Refusal::TaskNotReady(3))
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@
 //!
 //! ```sql
 //! WITH ledger AS MATERIALIZED (
-//! SELECT ledger.fold(1::smallint, $1, …, $19) AS at
+//! SELECT ledger.append_held(1::smallint, $1, …, $19) AS at
 //! ), Tasks AS (
 //! UPDATE scheduler.tasks …
 //! )
@@ -19,21 +19,21 @@
 //! FROM ledger
 //! ```
 //!
-//! The row locks of the fence (`ledger.fold`) come first, for three reasons. A flush whose lease is
-//! lost waits or fails there, before it has locked a row that its successor writes. Every flush and
-//! `ledger.append` lock shards, then keys, and a flush then partitions, which several shards write;
-//! they cannot deadlock, because all of them keep this order (F18). And bus messages are numbered
-//! by the watermark that the fence moves, so they may only be written while the shard's row is
-//! locked (ADR 10). The locks last until the commit, so a takeover of the shard comes before this
-//! flush, which then fails, or after it (ADR 3). The other parts may therefore rely on the rows as
-//! they were when the statement began: only a holder's flush changes them, and it moves the
-//! watermark that the fence compares (ADR 12).
+//! The row locks of the fence (`ledger.append_held`) come first, for three reasons. A flush whose
+//! lease is lost waits or fails there, before it has locked a row that its successor writes. Every
+//! flush and `ledger.append` lock shards, then keys, and a flush then partitions, which several
+//! shards write; they cannot deadlock, because all of them keep this order (F18). And bus messages
+//! are numbered by the watermark that the fence moves, so they may only be written while the
+//! shard's row is locked (ADR 10). The locks last until the commit, so a takeover of the shard
+//! comes before this flush, which then fails, or after it (ADR 3). The other parts may therefore
+//! rely on the rows as they were when the statement began: only a holder's flush changes them, and
+//! it moves the watermark that the fence compares (ADR 12).
 //!
-//! The order follows from the final SELECT. It reads from `ledger`, so Postgres calls `ledger.fold`
-//! first; it evaluates the values for the row that `ledger` returns; and Postgres executes the CTEs
-//! that nothing reads after the SELECT, although its documentation promises no order. Only in a
-//! flush with resolutions does the SELECT also read the other CTEs, whose order relative to
-//! `ledger` is then that of the join.
+//! The order follows from the final SELECT. It reads from `ledger`, so Postgres calls
+//! `ledger.append_held` first; it evaluates the values for the row that `ledger` returns; and
+//! Postgres executes the CTEs that nothing reads after the SELECT, although its documentation
+//! promises no order. Only in a flush with resolutions does the SELECT also read the other CTEs,
+//! whose order relative to `ledger` is then that of the join.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -171,7 +171,7 @@ mod tests {
     fn values_follow_the_statements() {
         let text = compose([Part::Tasks, Part::Outbox, Part::AsyncCommit].into_iter());
         let offsets: Vec<Option<usize>> = [
-            "ledger.fold(",
+            "ledger.append_held(",
             "UPDATE scheduler.tasks",
             "SELECT ledger.at",
             "bus.publish(1::smallint /* runs */, $40",

@@ -2,7 +2,7 @@
 -- large fold a third of its time on hashes that its caller computes at a tenth of the cost.
 
 DROP FUNCTION scheduler.fold;
-DROP FUNCTION ledger.fold;
+DROP FUNCTION ledger.append_held;
 
 -- The holder's append: verifies the lease of every shard, moves its watermark, and stores the
 -- events after the old head at the positions at which the holder has already folded them. Returns
@@ -13,7 +13,7 @@ DROP FUNCTION ledger.fold;
 -- A shard whose mark moves without events in this call was appended to by others; its new mark may
 -- not exceed its head. The hashes are ledger.hash_key and ledger.hash_body of the events; the
 -- holder of the shard is trusted to compute them.
-CREATE FUNCTION ledger.fold(
+CREATE FUNCTION ledger.append_held(
     a_stream smallint,
     a_holder text,
     held_shards smallint[],
@@ -95,7 +95,7 @@ BEGIN
     INTO moved, keyed, stored;
     IF moved <> cardinality(held_shards) THEN
         PERFORM ledger.check_lessee(a_stream);
-        PERFORM ledger.refuse_fold(a_stream, a_holder, held_shards, epochs, old_marks);
+        PERFORM ledger.refuse_append_held(a_stream, a_holder, held_shards, epochs, old_marks);
     END IF;
     IF stored <> cardinality(shards) THEN
         PERFORM ledger.check_append(array_fill(a_stream, ARRAY[cardinality(types)]), types, tenants);

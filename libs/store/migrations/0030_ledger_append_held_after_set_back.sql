@@ -3,7 +3,7 @@
 -- refused until the clock had caught up. The last recorded time of the holder's shards is therefore
 -- accepted too, for all of them, because a batch has one time.
 
-CREATE OR REPLACE FUNCTION ledger.fold(
+CREATE OR REPLACE FUNCTION ledger.append_held(
     a_stream smallint,
     a_holder text,
     held_shards smallint[],
@@ -89,7 +89,7 @@ BEGIN
     INTO moved, keyed, stored;
     IF moved <> cardinality(held_shards) THEN
         PERFORM ledger.check_lessee(a_stream);
-        PERFORM ledger.refuse_fold(a_stream, a_holder, held_shards, epochs, old_marks);
+        PERFORM ledger.refuse_append_held(a_stream, a_holder, held_shards, epochs, old_marks);
     END IF;
     IF stored <> cardinality(shards) THEN
         PERFORM ledger.check_append(array_fill(a_stream, ARRAY[cardinality(types)]), types, tenants);
