@@ -32,8 +32,8 @@
 //! The order follows from the final SELECT. It reads from `ledger`, so Postgres calls
 //! `ledger.append_held` first; it evaluates the values for the row that `ledger` returns; and
 //! Postgres executes the CTEs that nothing reads after the SELECT, although its documentation
-//! promises no order. Only in a flush with resolutions does the SELECT also read the other CTEs,
-//! whose order relative to `ledger` is then that of the join.
+//! promises no order. Only in a flush with resolutions does the SELECT also read the other CTEs. It
+//! reads each with a condition on the row of `ledger`, so that Postgres must have that row before.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -109,10 +109,14 @@ fn compose(parts: impl Iterator<Item = Part>) -> String {
         let _ = writeln!(text.text, "), {part:?} AS (");
         text.add(part.text());
         // A materialization may be inserted and resolved in one flush. Counting the inserted rows
-        // makes Postgres insert them before it evaluates the resolution.
+        // makes Postgres insert them before it evaluates the resolution, and the condition on
+        // `ledger`, which always holds, makes it call `ledger.append_held` before it inserts them.
         if values.contains(&Part::Resolutions) {
             text.text.push_str("RETURNING 1\n");
-            let _ = write!(sources, ", (SELECT count(*) FROM {part:?}) AS of_{part:?}");
+            let _ = write!(
+                sources,
+                ", LATERAL (SELECT count(*) FROM {part:?} WHERE ledger.at IS NOT NULL) AS of_{part:?}"
+            );
         }
     }
     text.text.push_str(")\nSELECT ledger.at");
@@ -185,5 +189,19 @@ mod tests {
             "{offsets:?} in {text}"
         );
         assert!(!text.contains("scheduler.runs"), "{text}");
+    }
+
+    #[test]
+    fn resolutions_wait_for_the_other_parts_and_these_for_the_ledger() {
+        let parts = [Part::Materializations, Part::Checks, Part::Resolutions];
+        let text = compose(parts.into_iter());
+        let (_, sources) = text.rsplit_once("\nFROM ").unwrap();
+        let counted = |part: &str| {
+            format!(
+                ", LATERAL (SELECT count(*) FROM {part} WHERE ledger.at IS NOT NULL) AS of_{part}"
+            )
+        };
+        let expected = format!("ledger{}{}", counted("Materializations"), counted("Checks"));
+        assert_eq!(sources, expected);
     }
 }
