@@ -16,12 +16,12 @@ use tower::service_fn;
 use tower::util::BoxCloneSyncService;
 
 use crate::core::PresentedPaths;
+use crate::rpc::Callback;
 use crate::rpc::append_logs::append_logs;
 use crate::rpc::finish_attempt::finish_attempt;
 use crate::rpc::heartbeat::heartbeat;
 use crate::rpc::start_attempt::start_attempt;
 use crate::rpc::support::presigned::{PresignedRequest, RENEWAL, verify_path};
-use crate::rpc::{Callback, current_trace};
 
 const JSON: &str = "application/json";
 
@@ -114,11 +114,10 @@ async fn call(
     presented: PresentedPaths<'_>,
     body: &[u8],
 ) -> Result<Response<Body>, Refusal> {
-    let trace = current_trace();
     match path.verb {
         CallbackVerb::Start => {
             let request = read(path, body)?;
-            let answer = start_attempt(callback, presented, request, trace).await?;
+            let answer = start_attempt(callback, presented, request).await?;
             json_response("StartAttemptResponse", &answer)
         }
         CallbackVerb::Heartbeat => {
@@ -131,7 +130,7 @@ async fn call(
         }
         CallbackVerb::Finished => {
             let request = read(path, body)?;
-            let answer = finish_attempt(callback, presented, request, trace).await?;
+            let answer = finish_attempt(callback, presented, request).await?;
             json_response("FinishAttemptResponse", &answer)
         }
     }

@@ -376,7 +376,6 @@ fn item(number: u64, report: &Report) -> pb::CallbackItem {
         number,
         presigned: report.presigned.clone(),
         call: Some(report.call.clone()),
-        trace: report.attempt.envelope().trace.clone(),
         renewal: report.renewal.clone(),
     }
 }

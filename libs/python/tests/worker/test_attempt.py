@@ -300,13 +300,6 @@ def test_memory_limit_ignores_reserved_and_shared_pages(folder: Path, function: 
     assert finish.outcome == state_pb2.OUTCOME_SUCCEEDED, finish.error
 
 
-def test_every_report_carries_the_trace(folder: Path) -> None:
-    server = Server()
-    given = envelope("talking", server)
-    run_attempt(folder, server, given)
-    assert {item.trace.traceparent for item in server.calls} == {given.trace.traceparent}
-
-
 def test_log_records_keep_level_and_fields_without_secrets(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "hunter2-long")
     server = Server()

@@ -13,7 +13,6 @@ pub(crate) async fn finish_attempt(
     callback: &Callback,
     presented: PresentedPaths<'_>,
     request: pb::FinishAttemptRequest,
-    trace: Option<pb::TraceContext>,
 ) -> Result<pb::FinishAttemptResponse, Error> {
     let path = verify(callback, presented, &request)?;
     if request.outcome() == pb::Outcome::Unspecified {
@@ -34,7 +33,7 @@ pub(crate) async fn finish_attempt(
         .first()
         .map(|output| output.asset_key.clone())
         .unwrap_or_default();
-    let verdict = forward_report(callback, &path, Report::Finished(finished), trace).await?;
+    let verdict = forward_report(callback, &path, Report::Finished(finished)).await?;
     if let pb::Acceptance::Folded | pb::Acceptance::Recorded = verdict.acceptance() {
         callback
             .metrics

@@ -51,7 +51,7 @@ impl CallbackService for Callback {
         let (metadata, _, request) = request.into_parts();
         let presented = presented(&metadata)?;
         Ok(Response::new(
-            start_attempt::start_attempt(self, presented, request, current_trace()).await?,
+            start_attempt::start_attempt(self, presented, request).await?,
         ))
     }
 
@@ -84,7 +84,7 @@ impl CallbackService for Callback {
         let (metadata, _, request) = request.into_parts();
         let presented = presented(&metadata)?;
         Ok(Response::new(
-            finish_attempt::finish_attempt(self, presented, request, current_trace()).await?,
+            finish_attempt::finish_attempt(self, presented, request).await?,
         ))
     }
 
@@ -107,13 +107,4 @@ impl CallbackService for Callback {
             tail_logs::tail_logs(self, request.into_inner()).await?,
         ))
     }
-}
-
-/// Returns the trace of the current call, for the event that records it.
-pub(crate) fn current_trace() -> Option<pb::TraceContext> {
-    let trace = servo_mesh::current_trace()?;
-    Some(pb::TraceContext {
-        traceparent: trace.to_string(),
-        tracestate: trace.state().to_owned(),
-    })
 }

@@ -13,7 +13,6 @@ pub(crate) async fn start_attempt(
     callback: &Callback,
     presented: PresentedPaths<'_>,
     request: pb::StartAttemptRequest,
-    trace: Option<pb::TraceContext>,
 ) -> Result<pb::StartAttemptResponse, Error> {
     let path = verify(callback, presented, &request)?;
     check_attempt(request.task.as_ref(), &request.worker_id)?;
@@ -29,7 +28,7 @@ pub(crate) async fn start_attempt(
         session: request.session,
         start_time: request.start_time,
     };
-    let verdict = forward_report(callback, &path, Report::Started(started), trace).await?;
+    let verdict = forward_report(callback, &path, Report::Started(started)).await?;
     // A start that is recorded but not folded may turn out stale: the attempt may have timed out
     // while its shard had no holder.
     if needs_permission && verdict.acceptance() == pb::Acceptance::Recorded {

@@ -60,7 +60,7 @@ async fn answer(callback: &Callback, item: pb::CallbackItem) -> CallResult {
         renewal: &item.renewal,
     };
     let answered = match item.call {
-        Some(Call::Start(request)) => start_attempt(callback, presented, request, item.trace)
+        Some(Call::Start(request)) => start_attempt(callback, presented, request)
             .await
             .map(CallResult::Start),
         Some(Call::Heartbeat(request)) => heartbeat(callback, presented, request)
@@ -69,7 +69,7 @@ async fn answer(callback: &Callback, item: pb::CallbackItem) -> CallResult {
         Some(Call::Logs(request)) => append_logs(callback, presented, request)
             .await
             .map(CallResult::Logs),
-        Some(Call::Finish(request)) => finish_attempt(callback, presented, request, item.trace)
+        Some(Call::Finish(request)) => finish_attempt(callback, presented, request)
             .await
             .map(CallResult::Finish),
         None => Err(Error::bad_field(

@@ -126,10 +126,6 @@ mod tests {
             tenant: "acme".to_owned(),
             workspace: "prod".to_owned(),
             event_id: Ulid::generate().to_string(),
-            trace: Some(pb::TraceContext {
-                traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned(),
-                tracestate: String::new(),
-            }),
             report: Some(Report::Finished(finished(id, 0, 1))),
         };
         let command = command(report).unwrap();

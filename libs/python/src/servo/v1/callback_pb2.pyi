@@ -231,14 +231,13 @@ class StreamCallbacksRequest(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., items: _Optional[_Iterable[_Union[CallbackItem, _Mapping]]] = ...) -> None: ...
 
 class CallbackItem(_message.Message):
-    __slots__ = ("number", "presigned", "start", "heartbeat", "logs", "finish", "trace", "renewal")
+    __slots__ = ("number", "presigned", "start", "heartbeat", "logs", "finish", "renewal")
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     PRESIGNED_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     HEARTBEAT_FIELD_NUMBER: _ClassVar[int]
     LOGS_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
-    TRACE_FIELD_NUMBER: _ClassVar[int]
     RENEWAL_FIELD_NUMBER: _ClassVar[int]
     number: int
     presigned: str
@@ -246,9 +245,8 @@ class CallbackItem(_message.Message):
     heartbeat: HeartbeatRequest
     logs: AppendLogsRequest
     finish: FinishAttemptRequest
-    trace: _common_pb2.TraceContext
     renewal: str
-    def __init__(self, number: _Optional[int] = ..., presigned: _Optional[str] = ..., start: _Optional[_Union[StartAttemptRequest, _Mapping]] = ..., heartbeat: _Optional[_Union[HeartbeatRequest, _Mapping]] = ..., logs: _Optional[_Union[AppendLogsRequest, _Mapping]] = ..., finish: _Optional[_Union[FinishAttemptRequest, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., renewal: _Optional[str] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., presigned: _Optional[str] = ..., start: _Optional[_Union[StartAttemptRequest, _Mapping]] = ..., heartbeat: _Optional[_Union[HeartbeatRequest, _Mapping]] = ..., logs: _Optional[_Union[AppendLogsRequest, _Mapping]] = ..., finish: _Optional[_Union[FinishAttemptRequest, _Mapping]] = ..., renewal: _Optional[str] = ...) -> None: ...
 
 class StreamCallbacksResponse(_message.Message):
     __slots__ = ("results",)

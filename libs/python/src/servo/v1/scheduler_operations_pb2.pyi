@@ -260,20 +260,18 @@ class ReportAttemptsRequest(_message.Message):
     def __init__(self, reports: _Optional[_Iterable[_Union[AttemptReport, _Mapping]]] = ...) -> None: ...
 
 class AttemptReport(_message.Message):
-    __slots__ = ("tenant", "workspace", "event_id", "started", "finished", "trace")
+    __slots__ = ("tenant", "workspace", "event_id", "started", "finished")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     WORKSPACE_FIELD_NUMBER: _ClassVar[int]
     EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     STARTED_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
-    TRACE_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     workspace: str
     event_id: str
     started: _event_execution_pb2.TaskStarted
     finished: _event_execution_pb2.TaskFinished
-    trace: _common_pb2.TraceContext
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., event_id: _Optional[str] = ..., started: _Optional[_Union[_event_execution_pb2.TaskStarted, _Mapping]] = ..., finished: _Optional[_Union[_event_execution_pb2.TaskFinished, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., event_id: _Optional[str] = ..., started: _Optional[_Union[_event_execution_pb2.TaskStarted, _Mapping]] = ..., finished: _Optional[_Union[_event_execution_pb2.TaskFinished, _Mapping]] = ...) -> None: ...
 
 class ReportAttemptsResponse(_message.Message):
     __slots__ = ("verdicts",)

@@ -135,7 +135,7 @@ class AttemptReports:
             call.heartbeat_timeout.CopyFrom(self._envelope.timeouts.heartbeat)
 
     def _send(self, presigned: str, answered: TakesAnswer | None = None, **call: Any) -> None:
-        item = callback_pb2.CallbackItem(presigned=presigned, trace=self._envelope.trace, **call)
+        item = callback_pb2.CallbackItem(presigned=presigned, **call)
         self._reports.send(item, answered or self._answered, self._envelope.callbacks.finished)
 
     def _logs_answered(self, answer: callback_pb2.CallbackResult) -> None:

@@ -12,14 +12,12 @@ pub(in crate::rpc) async fn forward_report(
     callback: &Callback,
     path: &CallbackPath,
     report: Report,
-    trace: Option<pb::TraceContext>,
 ) -> Result<pb::AttemptVerdict, Error> {
     let report = pb::AttemptReport {
         tenant: path.tenant.to_string(),
         workspace: path.workspace.to_string(),
         event_id: String::new(),
         report: Some(report),
-        trace,
     };
     let verdict = callback.forwarder.report(path, report).await?;
     callback
