@@ -114,8 +114,10 @@ pub(crate) fn dispatch_mode(pushed: bool) -> pb::DispatchMode {
     }
 }
 
-pub(crate) fn plans(ahead: pb::AdmitAhead) -> Result<Vec<PlanRef>, BadMessage> {
-    ahead
+pub(crate) fn announced_plans(
+    announcement: pb::AdmitAnnouncement,
+) -> Result<Vec<PlanRef>, BadMessage> {
+    announcement
         .plans
         .iter()
         .map(|plan| plan_ref(&plan.tenant, &plan.workspace, &plan.plan_id))
@@ -180,7 +182,7 @@ fn live(live: pb::LiveAttempt) -> Result<SnapshotAttempt, BadMessage> {
     })
 }
 
-fn withdrawn(withdrawn: pb::RunTasks) -> Result<Withdrawn, BadMessage> {
+fn withdrawn(withdrawn: pb::WithdrawnRun) -> Result<Withdrawn, BadMessage> {
     Ok(Withdrawn {
         tenant: withdrawn.tenant.parse().map_err(bad("tenant"))?,
         run: withdrawn.run_id.parse().map_err(bad("run_id"))?,

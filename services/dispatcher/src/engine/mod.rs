@@ -124,7 +124,7 @@ pub(crate) enum StreamMessage {
     /// Number of a batch of claims and the indexes of the refused ones.
     ClaimResults(u64, BTreeSet<u32>),
     /// An announcement: plans whose runs are about to be stored and then sent.
-    PlansAhead(Vec<PlanRef>),
+    PlansAnnounced(Vec<PlanRef>),
     /// The scheduler no longer holds this shard.
     ShardGone(ShardId),
     /// Send no more claims on the stream, and stop it once all claims are answered.
@@ -343,7 +343,7 @@ impl EngineActor {
                 self.admission
                     .claim_results(stream_id, number, &refused, now);
             }
-            StreamMessage::PlansAhead(plans) => {
+            StreamMessage::PlansAnnounced(plans) => {
                 for plan in plans
                     .iter()
                     .filter(|plan| self.admission.holds(&plan.tenant))

@@ -100,8 +100,10 @@ impl SchedulerStream {
                 self.doorbell.ring();
                 StreamMessage::ShardGone(wire::shard(gone.shard)?)
             }
-            Some(FromScheduler::Ahead(ahead)) => StreamMessage::PlansAhead(wire::plans(ahead)?),
-            Some(FromScheduler::Idle(_)) | None => return Ok(None),
+            Some(FromScheduler::Announcement(announcement)) => {
+                StreamMessage::PlansAnnounced(wire::announced_plans(announcement)?)
+            }
+            None => return Ok(None),
         }))
     }
 

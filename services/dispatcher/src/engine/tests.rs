@@ -178,7 +178,7 @@ async fn worker_that_does_not_read_its_stream_is_disconnected() {
 }
 
 #[tokio::test]
-async fn plan_that_is_announced_ahead_is_loaded_at_once() {
+async fn announced_plan_is_loaded_at_once() {
     let world = World::start().await;
     let plan = crate::core::PlanRef {
         tenant: "acme".parse().unwrap(),
@@ -215,17 +215,17 @@ async fn plan_that_is_announced_ahead_is_loaded_at_once() {
             .await
             .unwrap()
     };
-    let ahead = || {
+    let announce = || {
         world.engine.send(Message::Scheduler(
             SchedulerStreamId(1),
-            StreamMessage::PlansAhead(vec![plan.clone()]),
+            StreamMessage::PlansAnnounced(vec![plan.clone()]),
         ))
     };
 
-    ahead().await;
+    announce().await;
     assert_eq!(key().await, None, "the tenant is not admitted here");
     let held = AdmissionShard::all().map(|shard| (shard, Epoch::new(1)));
     world.engine.send(Message::HeldShards(held.collect())).await;
-    ahead().await;
+    announce().await;
     wait::until("the plan to be cached", async || key().await).await;
 }

@@ -43,7 +43,7 @@ impl SchedulerService for Busy {
         _: Request<CountRunsRequest>,
     ) -> Result<Response<CountRunsResponse>, Status> {
         Ok(Response::new(CountRunsResponse {
-            under_way: 4,
+            concurrent: 4,
             waiting: 3,
             today: 20,
             backfills: 2,

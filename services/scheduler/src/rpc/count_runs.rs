@@ -27,7 +27,7 @@ pub(super) async fn count_runs(
         .map_err(errors::store)?;
     tx.commit().await.map_err(errors::store)?;
     Ok(pb::CountRunsResponse {
-        under_way: in_use.concurrent,
+        concurrent: in_use.concurrent,
         waiting: in_use.waiting,
         today: in_use.today,
         backfills,

@@ -118,7 +118,7 @@ impl DispatcherStreams {
             };
             self.send_to(
                 stream,
-                ToDispatcher::Ahead(pb::AdmitAhead { plans: vec![plan] }),
+                ToDispatcher::Announcement(pb::AdmitAnnouncement { plans: vec![plan] }),
             );
         }
     }
@@ -146,10 +146,9 @@ impl DispatcherStreams {
         let update = self.updates.entry(key).or_default();
         update.shard = u32::from(key.1);
         if changes.withdrawn {
-            update.withdrawn.push(pb::RunTasks {
+            update.withdrawn.push(pb::WithdrawnRun {
                 tenant: run.header.tenant.to_string(),
                 run_id: run.header.run_id.to_string(),
-                tasks: Vec::new(),
             });
         }
         update.ended.extend(

@@ -12,10 +12,10 @@ WITH RECURSIVE limited AS (
         WHERE r.tenant = w.tenant AND r.workspace > w.workspace)
     FROM workspaces w WHERE w.workspace IS NOT NULL
 )
-SELECT a.tenant, open.under_way, open.waiting, today.runs, clock_timestamp()
+SELECT a.tenant, open.concurrent, open.waiting, today.runs, clock_timestamp()
 FROM limited a
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE r.started_at IS NOT NULL) AS under_way,
+    SELECT count(*) FILTER (WHERE r.started_at IS NOT NULL) AS concurrent,
         count(*) FILTER (WHERE r.started_at IS NULL AND r.set_aside IS NULL) AS waiting
     FROM scheduler.runs r
     WHERE r.shard = ANY ($3) AND r.tenant = a.tenant AND r.state < 5 /* open */

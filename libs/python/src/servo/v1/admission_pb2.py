@@ -28,7 +28,7 @@ from servo.v1 import error_pb2 as servo_dot_v1_dot_error__pb2
 from servo.v1 import event_execution_pb2 as servo_dot_v1_dot_event__execution__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18servo/v1/admission.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/error.proto\x1a\x1eservo/v1/event_execution.proto\"\xc0\x01\n\x0c\x41\x64mitRequest\x12#\n\x04open\x18\x01 \x01(\x0b\x32\x13.servo.v1.AdmitOpenH\x00\x12&\n\x06\x63laims\x18\x02 \x01(\x0b\x32\x14.servo.v1.ClaimBatchH\x00\x12+\n\x08\x65nqueued\x18\x03 \x01(\x0b\x32\x17.servo.v1.EnqueuedBatchH\x00\x12+\n\x08returned\x18\x04 \x01(\x0b\x32\x17.servo.v1.ReturnedBatchH\x00\x42\t\n\x07message\"5\n\tAdmitOpen\x12(\n\x06leases\x18\x01 \x03(\x0b\x32\x18.servo.v1.AdmissionLease\"8\n\x0e\x41\x64missionLease\x12\x17\n\x0f\x61\x64mission_shard\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"=\n\nClaimBatch\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x1f\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x0f.servo.v1.Claim\"\xab\x01\n\x05\x43laim\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x1f\n\x04task\x18\x03 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\r\x12\x17\n\x0f\x61\x64mission_epoch\x18\x05 \x01(\x04\x12$\n\x04mode\x18\x06 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12\x11\n\tworker_id\x18\x07 \x01(\t\"<\n\rEnqueuedBatch\x12+\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1a.servo.v1.DispatchEnqueued\";\n\rReturnedBatch\x12*\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x19.servo.v1.ReturnedAttempt\"\x9d\x01\n\x0fReturnedAttempt\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x1f\n\x04task\x18\x03 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x04 \x01(\t\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12\"\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x13.servo.v1.TaskError\"\x8c\x02\n\rAdmitResponse\x12+\n\x08snapshot\x18\x01 \x01(\x0b\x32\x17.servo.v1.AdmitSnapshotH\x00\x12\'\n\x06update\x18\x02 \x01(\x0b\x32\x15.servo.v1.AdmitUpdateH\x00\x12)\n\x07results\x18\x03 \x01(\x0b\x32\x16.servo.v1.ClaimResultsH\x00\x12#\n\x04gone\x18\x04 \x01(\x0b\x32\x13.servo.v1.AdmitGoneH\x00\x12#\n\x04idle\x18\x05 \x01(\x0b\x32\x13.servo.v1.AdmitIdleH\x00\x12%\n\x05\x61head\x18\x06 \x01(\x0b\x32\x14.servo.v1.AdmitAheadH\x00\x42\t\n\x07message\"/\n\nAdmitAhead\x12!\n\x05plans\x18\x01 \x03(\x0b\x32\x12.servo.v1.PlanName\">\n\x08PlanName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\"\x92\x01\n\rAdmitSnapshot\x12\r\n\x05shard\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\r\n\x05\x66irst\x18\x03 \x01(\x08\x12\x0c\n\x04last\x18\x04 \x01(\x08\x12!\n\x05ready\x18\x05 \x03(\x0b\x32\x12.servo.v1.ReadyRun\x12#\n\x04live\x18\x06 \x03(\x0b\x32\x15.servo.v1.LiveAttempt\"\xb7\x01\n\x0b\x41\x64mitUpdate\x12\r\n\x05shard\x18\x01 \x01(\r\x12!\n\x05ready\x18\x02 \x03(\x0b\x32\x12.servo.v1.ReadyRun\x12%\n\twithdrawn\x18\x03 \x03(\x0b\x32\x12.servo.v1.RunTasks\x12%\n\x05\x65nded\x18\x04 \x03(\x0b\x32\x16.servo.v1.EndedAttempt\x12(\n\tcancelled\x18\x05 \x03(\x0b\x32\x15.servo.v1.LiveAttempt\"\xbd\x01\n\x08ReadyRun\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x0f\n\x07plan_id\x18\x04 \x01(\t\x12\x10\n\x08priority\x18\x05 \x01(\x11\x12\x10\n\x08\x62\x61\x63kfill\x18\x06 \x01(\x08\x12%\n\x05trace\x18\x07 \x01(\x0b\x32\x16.servo.v1.TraceContext\x12\"\n\x05tasks\x18\x08 \x03(\x0b\x32\x13.servo.v1.ReadyTask\"\x92\x01\n\tReadyTask\x12\x1f\n\x04task\x18\x01 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x10\n\x08\x66\x61ilures\x18\x03 \x01(\r\x12.\n\nready_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\titem_json\x18\x05 \x01(\t\"L\n\x08RunTasks\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12 \n\x05tasks\x18\x03 \x03(\x0b\x32\x11.servo.v1.TaskRef\"\xcc\x02\n\x0bLiveAttempt\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x0f\n\x07plan_id\x18\x04 \x01(\t\x12\x1f\n\x04task\x18\x05 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x06 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\r\x12$\n\x04mode\x18\x08 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12\x11\n\tworker_id\x18\t \x01(\t\x12.\n\nclaim_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncancelling\x18\x0b \x01(\x08\x12\x10\n\x08\x62\x61\x63kfill\x18\x0c \x01(\x08\x12$\n\x07waiting\x18\r \x01(\x0b\x32\x13.servo.v1.PushOrder\"W\n\tPushOrder\x12\x10\n\x08\x66\x61ilures\x18\x01 \x01(\r\x12\x11\n\titem_json\x18\x02 \x01(\t\x12%\n\x05trace\x18\x03 \x01(\x0b\x32\x16.servo.v1.TraceContext\"C\n\x0c\x45ndedAttempt\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nattempt_id\x18\x02 \x01(\t\x12\x0f\n\x07slot_ms\x18\x03 \x01(\x04\"G\n\x0c\x43laimResults\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\'\n\x07refused\x18\x02 \x03(\x0b\x32\x16.servo.v1.RefusedClaim\"U\n\x0cRefusedClaim\x12\r\n\x05index\x18\x01 \x01(\r\x12%\n\x06reason\x18\x02 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\"\x1a\n\tAdmitGone\x12\r\n\x05shard\x18\x01 \x01(\r\"\x0b\n\tAdmitIdleb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18servo/v1/admission.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/error.proto\x1a\x1eservo/v1/event_execution.proto\"\xc0\x01\n\x0c\x41\x64mitRequest\x12#\n\x04open\x18\x01 \x01(\x0b\x32\x13.servo.v1.AdmitOpenH\x00\x12&\n\x06\x63laims\x18\x02 \x01(\x0b\x32\x14.servo.v1.ClaimBatchH\x00\x12+\n\x08\x65nqueued\x18\x03 \x01(\x0b\x32\x17.servo.v1.EnqueuedBatchH\x00\x12+\n\x08returned\x18\x04 \x01(\x0b\x32\x17.servo.v1.ReturnedBatchH\x00\x42\t\n\x07message\"5\n\tAdmitOpen\x12(\n\x06leases\x18\x01 \x03(\x0b\x32\x18.servo.v1.AdmissionLease\"8\n\x0e\x41\x64missionLease\x12\x17\n\x0f\x61\x64mission_shard\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\"=\n\nClaimBatch\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x1f\n\x06\x63laims\x18\x02 \x03(\x0b\x32\x0f.servo.v1.Claim\"\xab\x01\n\x05\x43laim\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x1f\n\x04task\x18\x03 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\r\x12\x17\n\x0f\x61\x64mission_epoch\x18\x05 \x01(\x04\x12$\n\x04mode\x18\x06 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12\x11\n\tworker_id\x18\x07 \x01(\t\"<\n\rEnqueuedBatch\x12+\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1a.servo.v1.DispatchEnqueued\";\n\rReturnedBatch\x12*\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x19.servo.v1.ReturnedAttempt\"\x9d\x01\n\x0fReturnedAttempt\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x1f\n\x04task\x18\x03 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x04 \x01(\t\x12\x11\n\tworker_id\x18\x05 \x01(\t\x12\"\n\x05\x65rror\x18\x06 \x01(\x0b\x32\x13.servo.v1.TaskError\"\xf5\x01\n\rAdmitResponse\x12+\n\x08snapshot\x18\x01 \x01(\x0b\x32\x17.servo.v1.AdmitSnapshotH\x00\x12\'\n\x06update\x18\x02 \x01(\x0b\x32\x15.servo.v1.AdmitUpdateH\x00\x12)\n\x07results\x18\x03 \x01(\x0b\x32\x16.servo.v1.ClaimResultsH\x00\x12#\n\x04gone\x18\x04 \x01(\x0b\x32\x13.servo.v1.AdmitGoneH\x00\x12\x33\n\x0c\x61nnouncement\x18\x05 \x01(\x0b\x32\x1b.servo.v1.AdmitAnnouncementH\x00\x42\t\n\x07message\"6\n\x11\x41\x64mitAnnouncement\x12!\n\x05plans\x18\x01 \x03(\x0b\x32\x12.servo.v1.PlanName\">\n\x08PlanName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\"\x92\x01\n\rAdmitSnapshot\x12\r\n\x05shard\x18\x01 \x01(\r\x12\r\n\x05\x65poch\x18\x02 \x01(\x04\x12\r\n\x05\x66irst\x18\x03 \x01(\x08\x12\x0c\n\x04last\x18\x04 \x01(\x08\x12!\n\x05ready\x18\x05 \x03(\x0b\x32\x12.servo.v1.ReadyRun\x12#\n\x04live\x18\x06 \x03(\x0b\x32\x15.servo.v1.LiveAttempt\"\xbb\x01\n\x0b\x41\x64mitUpdate\x12\r\n\x05shard\x18\x01 \x01(\r\x12!\n\x05ready\x18\x02 \x03(\x0b\x32\x12.servo.v1.ReadyRun\x12)\n\twithdrawn\x18\x03 \x03(\x0b\x32\x16.servo.v1.WithdrawnRun\x12%\n\x05\x65nded\x18\x04 \x03(\x0b\x32\x16.servo.v1.EndedAttempt\x12(\n\tcancelled\x18\x05 \x03(\x0b\x32\x15.servo.v1.LiveAttempt\"\xbd\x01\n\x08ReadyRun\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x0f\n\x07plan_id\x18\x04 \x01(\t\x12\x10\n\x08priority\x18\x05 \x01(\x11\x12\x10\n\x08\x62\x61\x63kfill\x18\x06 \x01(\x08\x12%\n\x05trace\x18\x07 \x01(\x0b\x32\x16.servo.v1.TraceContext\x12\"\n\x05tasks\x18\x08 \x03(\x0b\x32\x13.servo.v1.ReadyTask\"\x92\x01\n\tReadyTask\x12\x1f\n\x04task\x18\x01 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x10\n\x08\x66\x61ilures\x18\x03 \x01(\r\x12.\n\nready_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\titem_json\x18\x05 \x01(\t\".\n\x0cWithdrawnRun\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\"\xcc\x02\n\x0bLiveAttempt\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\x0f\n\x07plan_id\x18\x04 \x01(\t\x12\x1f\n\x04task\x18\x05 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x12\n\nattempt_id\x18\x06 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\r\x12$\n\x04mode\x18\x08 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12\x11\n\tworker_id\x18\t \x01(\t\x12.\n\nclaim_time\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ncancelling\x18\x0b \x01(\x08\x12\x10\n\x08\x62\x61\x63kfill\x18\x0c \x01(\x08\x12$\n\x07waiting\x18\r \x01(\x0b\x32\x13.servo.v1.PushOrder\"W\n\tPushOrder\x12\x10\n\x08\x66\x61ilures\x18\x01 \x01(\r\x12\x11\n\titem_json\x18\x02 \x01(\t\x12%\n\x05trace\x18\x03 \x01(\x0b\x32\x16.servo.v1.TraceContext\"C\n\x0c\x45ndedAttempt\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nattempt_id\x18\x02 \x01(\t\x12\x0f\n\x07slot_ms\x18\x03 \x01(\x04\"G\n\x0c\x43laimResults\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\'\n\x07refused\x18\x02 \x03(\x0b\x32\x16.servo.v1.RefusedClaim\"U\n\x0cRefusedClaim\x12\r\n\x05index\x18\x01 \x01(\r\x12%\n\x06reason\x18\x02 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x03 \x01(\t\"\x1a\n\tAdmitGone\x12\r\n\x05shard\x18\x01 \x01(\rb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -52,33 +52,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RETURNEDATTEMPT']._serialized_start=817
   _globals['_RETURNEDATTEMPT']._serialized_end=974
   _globals['_ADMITRESPONSE']._serialized_start=977
-  _globals['_ADMITRESPONSE']._serialized_end=1245
-  _globals['_ADMITAHEAD']._serialized_start=1247
-  _globals['_ADMITAHEAD']._serialized_end=1294
-  _globals['_PLANNAME']._serialized_start=1296
-  _globals['_PLANNAME']._serialized_end=1358
-  _globals['_ADMITSNAPSHOT']._serialized_start=1361
-  _globals['_ADMITSNAPSHOT']._serialized_end=1507
-  _globals['_ADMITUPDATE']._serialized_start=1510
-  _globals['_ADMITUPDATE']._serialized_end=1693
-  _globals['_READYRUN']._serialized_start=1696
-  _globals['_READYRUN']._serialized_end=1885
-  _globals['_READYTASK']._serialized_start=1888
-  _globals['_READYTASK']._serialized_end=2034
-  _globals['_RUNTASKS']._serialized_start=2036
-  _globals['_RUNTASKS']._serialized_end=2112
-  _globals['_LIVEATTEMPT']._serialized_start=2115
-  _globals['_LIVEATTEMPT']._serialized_end=2447
-  _globals['_PUSHORDER']._serialized_start=2449
-  _globals['_PUSHORDER']._serialized_end=2536
-  _globals['_ENDEDATTEMPT']._serialized_start=2538
-  _globals['_ENDEDATTEMPT']._serialized_end=2605
-  _globals['_CLAIMRESULTS']._serialized_start=2607
-  _globals['_CLAIMRESULTS']._serialized_end=2678
-  _globals['_REFUSEDCLAIM']._serialized_start=2680
-  _globals['_REFUSEDCLAIM']._serialized_end=2765
-  _globals['_ADMITGONE']._serialized_start=2767
-  _globals['_ADMITGONE']._serialized_end=2793
-  _globals['_ADMITIDLE']._serialized_start=2795
-  _globals['_ADMITIDLE']._serialized_end=2806
+  _globals['_ADMITRESPONSE']._serialized_end=1222
+  _globals['_ADMITANNOUNCEMENT']._serialized_start=1224
+  _globals['_ADMITANNOUNCEMENT']._serialized_end=1278
+  _globals['_PLANNAME']._serialized_start=1280
+  _globals['_PLANNAME']._serialized_end=1342
+  _globals['_ADMITSNAPSHOT']._serialized_start=1345
+  _globals['_ADMITSNAPSHOT']._serialized_end=1491
+  _globals['_ADMITUPDATE']._serialized_start=1494
+  _globals['_ADMITUPDATE']._serialized_end=1681
+  _globals['_READYRUN']._serialized_start=1684
+  _globals['_READYRUN']._serialized_end=1873
+  _globals['_READYTASK']._serialized_start=1876
+  _globals['_READYTASK']._serialized_end=2022
+  _globals['_WITHDRAWNRUN']._serialized_start=2024
+  _globals['_WITHDRAWNRUN']._serialized_end=2070
+  _globals['_LIVEATTEMPT']._serialized_start=2073
+  _globals['_LIVEATTEMPT']._serialized_end=2405
+  _globals['_PUSHORDER']._serialized_start=2407
+  _globals['_PUSHORDER']._serialized_end=2494
+  _globals['_ENDEDATTEMPT']._serialized_start=2496
+  _globals['_ENDEDATTEMPT']._serialized_end=2563
+  _globals['_CLAIMRESULTS']._serialized_start=2565
+  _globals['_CLAIMRESULTS']._serialized_end=2636
+  _globals['_REFUSEDCLAIM']._serialized_start=2638
+  _globals['_REFUSEDCLAIM']._serialized_end=2723
+  _globals['_ADMITGONE']._serialized_start=2725
+  _globals['_ADMITGONE']._serialized_end=2751
 # @@protoc_insertion_point(module_scope)

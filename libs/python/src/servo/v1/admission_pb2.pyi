@@ -93,22 +93,20 @@ class ReturnedAttempt(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ...) -> None: ...
 
 class AdmitResponse(_message.Message):
-    __slots__ = ("snapshot", "update", "results", "gone", "idle", "ahead")
+    __slots__ = ("snapshot", "update", "results", "gone", "announcement")
     SNAPSHOT_FIELD_NUMBER: _ClassVar[int]
     UPDATE_FIELD_NUMBER: _ClassVar[int]
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     GONE_FIELD_NUMBER: _ClassVar[int]
-    IDLE_FIELD_NUMBER: _ClassVar[int]
-    AHEAD_FIELD_NUMBER: _ClassVar[int]
+    ANNOUNCEMENT_FIELD_NUMBER: _ClassVar[int]
     snapshot: AdmitSnapshot
     update: AdmitUpdate
     results: ClaimResults
     gone: AdmitGone
-    idle: AdmitIdle
-    ahead: AdmitAhead
-    def __init__(self, snapshot: _Optional[_Union[AdmitSnapshot, _Mapping]] = ..., update: _Optional[_Union[AdmitUpdate, _Mapping]] = ..., results: _Optional[_Union[ClaimResults, _Mapping]] = ..., gone: _Optional[_Union[AdmitGone, _Mapping]] = ..., idle: _Optional[_Union[AdmitIdle, _Mapping]] = ..., ahead: _Optional[_Union[AdmitAhead, _Mapping]] = ...) -> None: ...
+    announcement: AdmitAnnouncement
+    def __init__(self, snapshot: _Optional[_Union[AdmitSnapshot, _Mapping]] = ..., update: _Optional[_Union[AdmitUpdate, _Mapping]] = ..., results: _Optional[_Union[ClaimResults, _Mapping]] = ..., gone: _Optional[_Union[AdmitGone, _Mapping]] = ..., announcement: _Optional[_Union[AdmitAnnouncement, _Mapping]] = ...) -> None: ...
 
-class AdmitAhead(_message.Message):
+class AdmitAnnouncement(_message.Message):
     __slots__ = ("plans",)
     PLANS_FIELD_NUMBER: _ClassVar[int]
     plans: _containers.RepeatedCompositeFieldContainer[PlanName]
@@ -149,10 +147,10 @@ class AdmitUpdate(_message.Message):
     CANCELLED_FIELD_NUMBER: _ClassVar[int]
     shard: int
     ready: _containers.RepeatedCompositeFieldContainer[ReadyRun]
-    withdrawn: _containers.RepeatedCompositeFieldContainer[RunTasks]
+    withdrawn: _containers.RepeatedCompositeFieldContainer[WithdrawnRun]
     ended: _containers.RepeatedCompositeFieldContainer[EndedAttempt]
     cancelled: _containers.RepeatedCompositeFieldContainer[LiveAttempt]
-    def __init__(self, shard: _Optional[int] = ..., ready: _Optional[_Iterable[_Union[ReadyRun, _Mapping]]] = ..., withdrawn: _Optional[_Iterable[_Union[RunTasks, _Mapping]]] = ..., ended: _Optional[_Iterable[_Union[EndedAttempt, _Mapping]]] = ..., cancelled: _Optional[_Iterable[_Union[LiveAttempt, _Mapping]]] = ...) -> None: ...
+    def __init__(self, shard: _Optional[int] = ..., ready: _Optional[_Iterable[_Union[ReadyRun, _Mapping]]] = ..., withdrawn: _Optional[_Iterable[_Union[WithdrawnRun, _Mapping]]] = ..., ended: _Optional[_Iterable[_Union[EndedAttempt, _Mapping]]] = ..., cancelled: _Optional[_Iterable[_Union[LiveAttempt, _Mapping]]] = ...) -> None: ...
 
 class ReadyRun(_message.Message):
     __slots__ = ("tenant", "workspace", "run_id", "plan_id", "priority", "backfill", "trace", "tasks")
@@ -188,15 +186,13 @@ class ReadyTask(_message.Message):
     item_json: str
     def __init__(self, task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt: _Optional[int] = ..., failures: _Optional[int] = ..., ready_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., item_json: _Optional[str] = ...) -> None: ...
 
-class RunTasks(_message.Message):
-    __slots__ = ("tenant", "run_id", "tasks")
+class WithdrawnRun(_message.Message):
+    __slots__ = ("tenant", "run_id")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    TASKS_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     run_id: str
-    tasks: _containers.RepeatedCompositeFieldContainer[_common_pb2.TaskRef]
-    def __init__(self, tenant: _Optional[str] = ..., run_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_common_pb2.TaskRef, _Mapping]]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., run_id: _Optional[str] = ...) -> None: ...
 
 class LiveAttempt(_message.Message):
     __slots__ = ("tenant", "workspace", "run_id", "plan_id", "task", "attempt_id", "attempt", "mode", "worker_id", "claim_time", "cancelling", "backfill", "waiting")
@@ -271,7 +267,3 @@ class AdmitGone(_message.Message):
     SHARD_FIELD_NUMBER: _ClassVar[int]
     shard: int
     def __init__(self, shard: _Optional[int] = ...) -> None: ...
-
-class AdmitIdle(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...

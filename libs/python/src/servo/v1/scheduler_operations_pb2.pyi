@@ -360,16 +360,16 @@ class CountRunsRequest(_message.Message):
     def __init__(self, tenant: _Optional[str] = ...) -> None: ...
 
 class CountRunsResponse(_message.Message):
-    __slots__ = ("under_way", "waiting", "today", "backfills")
-    UNDER_WAY_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("concurrent", "waiting", "today", "backfills")
+    CONCURRENT_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     TODAY_FIELD_NUMBER: _ClassVar[int]
     BACKFILLS_FIELD_NUMBER: _ClassVar[int]
-    under_way: int
+    concurrent: int
     waiting: int
     today: int
     backfills: int
-    def __init__(self, under_way: _Optional[int] = ..., waiting: _Optional[int] = ..., today: _Optional[int] = ..., backfills: _Optional[int] = ...) -> None: ...
+    def __init__(self, concurrent: _Optional[int] = ..., waiting: _Optional[int] = ..., today: _Optional[int] = ..., backfills: _Optional[int] = ...) -> None: ...
 
 class CancelRunsRequest(_message.Message):
     __slots__ = ("runs", "requested_by")

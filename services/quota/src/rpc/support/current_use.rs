@@ -22,7 +22,7 @@ impl Quota {
         let (tasks, runs) = (tasks?, runs?);
         Some(QuotaUse {
             concurrent_tasks: tasks.live_attempts,
-            concurrent_runs: runs.under_way,
+            concurrent_runs: runs.concurrent,
             queued_runs: runs.waiting,
             queued_tasks: tasks.queued_attempts,
             daily_runs: runs.today,

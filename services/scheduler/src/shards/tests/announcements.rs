@@ -15,9 +15,12 @@ async fn a_plan_is_announced_once_and_before_its_run() {
     let mut received = Vec::new();
     while let Ok(message) = one.messages.try_recv() {
         match message.message.unwrap() {
-            ToDispatcher::Ahead(ahead) => {
-                received.extend(ahead.plans.into_iter().map(|plan| ("ahead", plan.plan_id)))
-            }
+            ToDispatcher::Announcement(announcement) => received.extend(
+                announcement
+                    .plans
+                    .into_iter()
+                    .map(|plan| ("announced", plan.plan_id)),
+            ),
             ToDispatcher::Update(update) => {
                 received.extend(update.ready.into_iter().map(|run| ("ready", run.plan_id)))
             }
@@ -26,10 +29,10 @@ async fn a_plan_is_announced_once_and_before_its_run() {
     }
     let (small, large) = (small.plan_id, large.plan_id);
     let expected = [
-        ("ahead", small.clone()),
+        ("announced", small.clone()),
         ("ready", small.clone()),
         ("ready", small),
-        ("ahead", large.clone()),
+        ("announced", large.clone()),
         ("ready", large),
     ];
     assert_eq!(received, expected);
