@@ -25,7 +25,7 @@ mod tests;
 
 pub(crate) use admission::Wait;
 pub use admission::{
-    Admission, CLAIMS_PER_BATCH_MAX, Claim, Effect, Ended, LimitUsage, ReadyRun, ReadyTask,
+    Admission, CLAIMS_PER_BATCH_MAX, Claim, Effect, Ended, LimitCounts, ReadyRun, ReadyTask,
     Snapshot, SnapshotAttempt, TenantLoad, Update, Withdrawn,
 };
 pub use demand::{AdmissionPlan, AdmissionTask, Demand, PlanRef, Resources};

@@ -7,7 +7,7 @@ use servo_service::request::tenant;
 
 use super::Dispatcher;
 use super::support::forward::{holder_elsewhere, unwrap_response};
-use crate::core::{Admission, LimitUsage, LiveAttempt};
+use crate::core::{Admission, LimitCounts, LiveAttempt};
 
 /// How many attempts that hold slots of the pool are listed.
 const HOLDERS_LISTED_MAX: usize = 100;
@@ -28,8 +28,8 @@ pub(super) async fn count_use(
             .take(HOLDERS_LISTED_MAX)
             .map(|live| slot_holder(admission, live));
         admission
-            .limit_usage(&tenant)
-            .map(|used| counted(used, listed.collect()))
+            .limit_counts(&tenant)
+            .map(|counts| response(counts, listed.collect()))
     });
     let unknown = "some execution shards have not reported their live attempts yet; retry";
     counted
@@ -37,11 +37,11 @@ pub(super) async fn count_use(
         .ok_or_else(|| Error::new(Reason::NotReady, unknown))
 }
 
-fn counted(used: LimitUsage, holders: Vec<pb::SlotHolder>) -> pb::CountUseResponse {
+fn response(counts: LimitCounts, holders: Vec<pb::SlotHolder>) -> pb::CountUseResponse {
     pb::CountUseResponse {
-        live_attempts: used.live,
-        queued_attempts: used.queued,
-        pool_slots: used
+        live_attempts: counts.live,
+        queued_attempts: counts.queued,
+        pool_slots: counts
             .pools
             .into_iter()
             .map(|(pool, slots)| (pool.to_string(), slots))

@@ -8,13 +8,13 @@
 mod apply;
 mod choose;
 mod explain;
-mod limit_usage;
+mod limit_counts;
 mod load;
 mod messages;
 
 pub use choose::{CLAIMS_PER_BATCH_MAX, Claim};
 pub(crate) use explain::Wait;
-pub use limit_usage::LimitUsage;
+pub use limit_counts::LimitCounts;
 pub use load::TenantLoad;
 pub use messages::{Ended, ReadyRun, ReadyTask, Snapshot, SnapshotAttempt, Update, Withdrawn};
 

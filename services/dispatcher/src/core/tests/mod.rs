@@ -2,7 +2,7 @@
 
 mod explain;
 mod fairness;
-mod limit_usage;
+mod limit_counts;
 mod limits;
 mod push;
 mod streams;

@@ -1,5 +1,5 @@
-//! How many attempts and slots of its task limits a tenant takes. Not its usage in worker seconds,
-//! which orders tenants ([`crate::core::fairness`]).
+//! How many attempts and slots of its task limits a tenant takes. Its usage in worker seconds orders
+//! tenants ([`crate::core::fairness`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::core::live::LiveAttempt;
 
 /// The current counts that one tenant's limits apply to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct LimitUsage {
+pub struct LimitCounts {
     /// Attempts that hold a slot.
     pub live: u32,
     /// Of these, the ones that are delivered through the push queue.
@@ -22,19 +22,19 @@ pub struct LimitUsage {
 
 impl Admission {
     /// Returns `None` until every execution shard has reported its live attempts.
-    pub fn limit_usage(&self, id: &TenantId) -> Option<LimitUsage> {
+    pub fn limit_counts(&self, id: &TenantId) -> Option<LimitCounts> {
         if !self.streams.is_complete(id.admission_shard()) {
             return None;
         }
         let Some(tenant) = self.tenants.get(id) else {
-            return Some(LimitUsage::default());
+            return Some(LimitCounts::default());
         };
         let count = |holders: &BTreeSet<_>| u32::try_from(holders.len()).unwrap_or(u32::MAX);
         let pools = tenant
             .pools
             .iter()
             .map(|(pool, holders)| (pool.clone(), count(holders)));
-        Some(LimitUsage {
+        Some(LimitCounts {
             live: tenant.live,
             queued: tenant.live_pushed,
             pools: pools.collect(),

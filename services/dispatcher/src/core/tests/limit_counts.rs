@@ -1,4 +1,4 @@
-//! Usage equals what admission counts, and is unknown until every shard has reported.
+//! The counts are those of admission, and unknown until every shard has reported.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ fn check(world: &World, name: &str, live: u32, queued: u32, pools: &[(&str, u32)
         .map(|(pool, slots)| (Arc::from(*pool), *slots))
         .collect();
     assert_eq!(
-        world.admission.limit_usage(&tenant(name)),
-        Some(LimitUsage {
+        world.admission.limit_counts(&tenant(name)),
+        Some(LimitCounts {
             live,
             queued,
             pools
@@ -92,7 +92,7 @@ fn usage_is_unknown_until_every_shard_reported() {
     for shard in shards {
         world.snapshot(shard, vec![], vec![]);
     }
-    assert_eq!(world.admission.limit_usage(&tenant("acme")), None);
+    assert_eq!(world.admission.limit_counts(&tenant("acme")), None);
     world.snapshot(last, vec![], vec![]);
     check(&world, "acme", 0, 0, &[]);
     // The counts stay valid while a scheduler is away, because only this dispatcher can add to
