@@ -61,11 +61,10 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             Reason::TaskLimit,
             "the quota service has not sent the limits yet".to_owned(),
         ),
-        Wait::LiveUnknown => {
-            let message =
-                "some execution shards have no holder, so the usage of the limit is unknown";
-            waiting(Reason::TaskLimit, message.to_owned())
-        }
+        Wait::LiveUnknown => waiting(
+            Reason::TaskLimit,
+            "some execution shards have not reported their live attempts yet".to_owned(),
+        ),
         Wait::Suspended => waiting(Reason::Suspended, "the tenant is suspended".to_owned()),
         Wait::PlanNotLoaded => waiting(
             Reason::Planning,
@@ -131,7 +130,7 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             let message = if missing.is_empty() {
                 "no connected worker matches the task's workspace, pool and resources".to_owned()
             } else {
-                format!("no connected worker offers {}", missing.join(", "))
+                format!("no connected worker has {}", missing.join(", "))
             };
             blocked_by(
                 waiting(Reason::NoCapableWorker, message),
@@ -140,8 +139,9 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             )
         }
         Wait::FairShare { before } => {
-            let message =
-                format!("all workers are busy; {before} tasks of the tenant are before it");
+            let message = format!(
+                "no worker has a free slot; {before} tasks of the tenant are before it"
+            );
             let position = u32::try_from(before).unwrap_or(u32::MAX);
             pb::Explanation {
                 position,
