@@ -139,9 +139,8 @@ fn explanation(admission: &Admission, wait: Wait) -> pb::Explanation {
             )
         }
         Wait::FairShare { before } => {
-            let message = format!(
-                "no worker has a free slot; {before} tasks of the tenant are before it"
-            );
+            let message =
+                format!("no worker has a free slot; {before} tasks of the tenant are before it");
             let position = u32::try_from(before).unwrap_or(u32::MAX);
             pb::Explanation {
                 position,

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use servo_model::{AttemptId, DispatchId, Epoch, RunId, TaskRef, TenantId, Timestamp, WorkerId};
 
 use super::Admission;
+use crate::core::demand::Demand;
 use crate::core::fairness::Share;
 use crate::core::limits::TenantLimits;
 use crate::core::live::{DispatchDetails, LiveAttempt, Phase, Pool};
@@ -245,7 +246,21 @@ impl Admission {
         limits: &TenantLimits,
         key: &QueueKey,
     ) -> bool {
-        let demand = &key.demand;
+        self.demand_is_allowed(id, tenant, limits, &key.demand)
+            && self
+                .workers
+                .find(id, &key.demand, self.may_push(tenant, limits))
+                .is_some()
+    }
+
+    /// Returns whether no pool, pause or budget blocks tasks with this demand.
+    pub(super) fn demand_is_allowed(
+        &self,
+        id: &TenantId,
+        tenant: &Tenant,
+        limits: &TenantLimits,
+        demand: &Demand,
+    ) -> bool {
         let pool_is_free = |pool: &Arc<str>| {
             limits
                 .pools
@@ -258,9 +273,5 @@ impl Admission {
                 .blocking(id, &demand.workspace, demand.pool.as_ref())
                 .is_none()
             && limits.spent_budget(&demand.workspace).is_none()
-            && self
-                .workers
-                .find(id, demand, self.may_push(tenant, limits))
-                .is_some()
     }
 }

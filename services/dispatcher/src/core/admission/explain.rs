@@ -51,6 +51,7 @@ pub(crate) enum Wait {
     NoCapableWorker {
         missing: Vec<Arc<str>>,
     },
+    /// Backfills hold the slots that they may hold while other runs wait.
     BackfillCap {
         limit: u32,
         used: u32,
@@ -193,6 +194,7 @@ impl Admission {
         only_pushed.then_some(wait)
     }
 
+    /// The cap applies only while a task of another run can take the slots that the task could.
     fn backfill_cap(
         &self,
         id: &TenantId,
@@ -204,7 +206,20 @@ impl Admission {
             .max_concurrent_tasks
             .unwrap_or_else(|| self.workers.slots(id));
         let (limit, used) = (limits.backfill_cap(slots), tenant.live_backfill);
-        (key.backfill && used >= limit).then_some(Wait::BackfillCap { limit, used })
+        let may_push = self.may_push(tenant, limits);
+        let competes = |other: &QueueKey| {
+            !other.backfill
+                && self.demand_is_allowed(id, tenant, limits, &other.demand)
+                && self.workers.serving(id).any(|worker| {
+                    (may_push || !worker.pushed)
+                        && worker.can_run(&key.demand)
+                        && worker.can_run(&other.demand)
+                })
+        };
+        let applies = key.backfill
+            && used >= limit
+            && tenant.ready_queues.iter().any(|(other, _)| competes(other));
+        applies.then_some(Wait::BackfillCap { limit, used })
     }
 }
 

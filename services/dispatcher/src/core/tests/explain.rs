@@ -105,6 +105,32 @@ fn every_other_obstacle_has_its_reason() {
 }
 
 #[test]
+fn backfill_cap_is_named_only_while_another_run_can_take_the_slot() {
+    let mut world = World::new();
+    world.worker(1, Some("acme"), 2);
+    let backfill = Kind {
+        backfill: true,
+        ..plain()
+    };
+    let run = world.offer("acme", 4, backfill);
+    world.admit_all();
+    let explain = |world: &World| world.admission.explain(&tenant("acme"), run, LAST);
+    assert_eq!(explain(&world), Wait::FairShare { before: 1 });
+    let gpu = Kind {
+        capability: Some("gpu"),
+        ..plain()
+    };
+    world.offer("acme", 1, gpu);
+    assert_eq!(
+        explain(&world),
+        Wait::FairShare { before: 1 },
+        "no worker can run the other task"
+    );
+    world.offer("acme", 1, plain());
+    assert_eq!(explain(&world), Wait::BackfillCap { limit: 1, used: 2 });
+}
+
+#[test]
 fn claimed_task_is_explained_as_not_ready() {
     let mut world = World::new();
     world.worker(1, Some("acme"), 9);
