@@ -418,9 +418,9 @@ impl EngineActor {
 
     fn finish_handovers(&mut self) {
         if !self.handovers.is_empty()
-            && self
-                .admission
-                .is_handed_over(|attempt| self.input_reader.is_awaited(attempt))
+            && self.admission.is_handed_over(|attempt| {
+                self.plans.is_awaited(attempt) || self.input_reader.is_awaited(attempt)
+            })
         {
             for done in self.handovers.drain(..) {
                 // The receiver is gone when the caller's timeout has passed.

@@ -84,6 +84,12 @@ impl Plans {
         self.loading.remove(plan).unwrap_or_default()
     }
 
+    /// Returns whether the delivery of this attempt waits for its plan.
+    pub(crate) fn is_awaited(&self, attempt: AttemptId) -> bool {
+        let mut deliveries = self.loading.values().flatten();
+        deliveries.any(|(_, waiting)| *waiting == attempt)
+    }
+
     fn start_loading(&self, plan: &PlanRef) {
         let load = load(self.engine.clone(), self.loops.clone(), plan.clone());
         servo_actor::spawn_task("plan load", load);

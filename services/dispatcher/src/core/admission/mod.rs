@@ -108,7 +108,7 @@ impl Admission {
 
     /// Returns whether every claim of a leaving shard is done: it was answered, or its stream broke
     /// before the answer, and its envelope was sent or waits for a disconnected worker.
-    /// `is_pending` says which envelopes wait for their inputs.
+    /// `is_pending` says which envelopes wait for their plan or their inputs.
     pub fn is_handed_over(&self, is_pending: impl Fn(AttemptId) -> bool) -> bool {
         let leaving = |live: &&LiveAttempt| self.leaving.contains(&live.tenant.admission_shard());
         let is_unfinished = |live: &LiveAttempt| match live.phase {
