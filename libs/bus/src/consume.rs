@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::port::{BusError, EventBus, Message, Subscription, Verdict};
+use crate::port::{Acknowledgement, BusError, EventBus, Message, Subscription};
 
 /// The delay after the bus returned an error.
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
@@ -38,8 +38,8 @@ where
     let mut results = Vec::with_capacity(batch.messages.len());
     for message in &batch.messages {
         results.push(match handle(message.clone()).await {
-            Ok(()) => Verdict::Ack,
-            Err(why) => Verdict::Nack(why),
+            Ok(()) => Acknowledgement::Ack,
+            Err(why) => Acknowledgement::Nack(why),
         });
     }
     bus.settle(subscription, batch, results).await

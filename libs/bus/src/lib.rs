@@ -18,6 +18,6 @@ mod postgres;
 
 pub use consume::consume;
 pub use port::{
-    Attributes, Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version,
+    Acknowledgement, Attributes, Batch, BusError, EventBus, Message, Subscription, Topic, Version,
 };
 pub use postgres::{BusDoorbell, PostgresBus, expire, replay, ring};

@@ -100,9 +100,9 @@ impl Message {
     }
 }
 
-/// The result of handling a message. Not a verdict of the fold.
+/// The result of handling a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Acknowledgement {
     Ack,
     /// Handling failed for this reason; the message is delivered again.
     Nack(String),
@@ -145,6 +145,6 @@ pub trait EventBus: Send + Sync {
         &self,
         subscription: &Subscription,
         batch: Batch,
-        results: Vec<Verdict>,
+        results: Vec<Acknowledgement>,
     ) -> impl Future<Output = Result<(), BusError>> + Send;
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::port::{Message, Verdict, Version};
+use crate::port::{Acknowledgement, Message, Version};
 
 /// A message is set aside after this many tries.
 pub const TRIES_MAX: u32 = 5;
@@ -32,14 +32,14 @@ pub struct Settled {
 
 /// Cursors also pass failed messages, which are stored separately, so that one message does not
 /// block the others.
-pub fn settle(messages: &[Message], results: &[Verdict]) -> Settled {
+pub fn settle(messages: &[Message], results: &[Acknowledgement]) -> Settled {
     let (mut settled, mut cursors) = (Settled::default(), BTreeMap::new());
     for (message, result) in messages.iter().zip(results) {
         let version = message.version;
         match result {
-            Verdict::Ack if message.tries > 0 => settled.retried.push(version),
-            Verdict::Ack => {}
-            Verdict::Nack(error) => settled.failed.push(failed_message(message, error)),
+            Acknowledgement::Ack if message.tries > 0 => settled.retried.push(version),
+            Acknowledgement::Ack => {}
+            Acknowledgement::Nack(error) => settled.failed.push(failed_message(message, error)),
         }
         if message.tries == 0 {
             let furthest: &mut Version = cursors.entry(version.shard).or_insert(version);
@@ -94,8 +94,16 @@ mod tests {
             message(1, 6, 0),
             message(2, 9, 0),
         ];
-        let bad = Verdict::Nack("no".into());
-        let settled = settle(&messages, &[Verdict::Ack, bad, Verdict::Ack, Verdict::Ack]);
+        let bad = Acknowledgement::Nack("no".into());
+        let settled = settle(
+            &messages,
+            &[
+                Acknowledgement::Ack,
+                bad,
+                Acknowledgement::Ack,
+                Acknowledgement::Ack,
+            ],
+        );
         assert_eq!(settled.cursors, [messages[2].version, messages[3].version]);
         assert_eq!(settled.failed.len(), 1);
         let failed = &settled.failed[0];
@@ -107,7 +115,12 @@ mod tests {
     fn delays_grow_until_the_message_is_set_aside() {
         let delays: Vec<Option<Duration>> = (0..TRIES_MAX)
             .map(|tries| {
-                settle(&[message(0, 1, tries)], &[Verdict::Nack("no".into())]).failed[0].delay
+                settle(
+                    &[message(0, 1, tries)],
+                    &[Acknowledgement::Nack("no".into())],
+                )
+                .failed[0]
+                    .delay
             })
             .collect();
         assert!(
@@ -118,7 +131,7 @@ mod tests {
         );
         assert_eq!(delays.iter().filter(|delay| delay.is_none()).count(), 1);
         assert_eq!(delays.last(), Some(&None), "the fifth try is the last");
-        let later = settle(&[message(0, 1, 3)], &[Verdict::Ack]);
+        let later = settle(&[message(0, 1, 3)], &[Acknowledgement::Ack]);
         assert_eq!(
             (later.retried.len(), later.cursors.len()),
             (1, 0),

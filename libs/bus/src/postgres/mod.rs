@@ -15,7 +15,9 @@ pub use doorbell::BusDoorbell;
 pub use statements::{expire, replay, ring};
 
 use crate::core;
-use crate::port::{Batch, BusError, EventBus, Message, Subscription, Topic, Verdict, Version};
+use crate::port::{
+    Acknowledgement, Batch, BusError, EventBus, Message, Subscription, Topic, Version,
+};
 
 /// The channel that consumers listen on; the payload is the name of the topic.
 pub(crate) const CHANNEL: &str = "servo_bus";
@@ -124,7 +126,7 @@ impl EventBus for PostgresBus {
         &self,
         subscription: &Subscription,
         batch: Batch,
-        results: Vec<Verdict>,
+        results: Vec<Acknowledgement>,
     ) -> Result<(), BusError> {
         if batch.messages.is_empty() {
             return Ok(());

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use servo_bus::{
-    Batch, BusDoorbell, EventBus, Message, PostgresBus, Subscription, Topic, Verdict, Version,
-    consume, expire, replay,
+    Acknowledgement, Batch, BusDoorbell, EventBus, Message, PostgresBus, Subscription, Topic,
+    Version, consume, expire, replay,
 };
 use servo_local::wait::until_true;
 use servo_local::{Postgres, PostgresOptions, TestDatabase};
@@ -270,7 +270,7 @@ async fn f27_bad_message_is_set_aside_after_five_tries_and_others_are_delivered(
     };
     assert_eq!(batch.messages[0].payload, b"bad");
     fixed
-        .settle(&subscription(), batch, vec![Verdict::Ack])
+        .settle(&subscription(), batch, vec![Acknowledgement::Ack])
         .await
         .unwrap();
     assert!(poison(world.scheduler.loops()).await.is_empty());
@@ -314,7 +314,7 @@ async fn dead_consumer_loses_no_messages() {
             .collect::<Vec<_>>()
     };
     assert_eq!(payloads(&again), payloads(&taken));
-    let results = vec![Verdict::Ack; again.messages.len()];
+    let results = vec![Acknowledgement::Ack; again.messages.len()];
     other.settle(&subscription(), again, results).await.unwrap();
     assert!(
         other
@@ -342,7 +342,7 @@ async fn f26_late_results_after_a_lost_lease_change_nothing() {
             .is_empty()
     })
     .await;
-    let results = vec![Verdict::Nack("too late".into()); taken.messages.len()];
+    let results = vec![Acknowledgement::Nack("too late".into()); taken.messages.len()];
     slow.settle(&subscription(), taken, results).await.unwrap();
     let parked: Vec<(i64,)> = world
         .scheduler
@@ -405,7 +405,7 @@ async fn foreign_subscriptions_are_rejected_and_consumed_messages_expire() {
     );
     let reader = bus(&world.quota, "reader");
     let batch = reader.receive(&subscription()).await.unwrap();
-    let results = vec![Verdict::Ack; batch.messages.len()];
+    let results = vec![Acknowledgement::Ack; batch.messages.len()];
     reader
         .settle(&subscription(), batch, results)
         .await

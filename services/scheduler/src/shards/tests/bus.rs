@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use prost::Message;
-use servo_bus::{EventBus, PostgresBus, Subscription, Topic, Verdict};
+use servo_bus::{Acknowledgement, EventBus, PostgresBus, Subscription, Topic};
 use servo_local::TestDatabase;
 use servo_model::states::{RunState, TransitionReason};
 use servo_model::{RunId, Service};
@@ -38,8 +38,10 @@ async fn receive(bus: &PostgresBus) -> Vec<pb::RunChanged> {
         .iter()
         .map(|message| pb::RunChanged::decode(&*message.payload).unwrap())
         .collect();
-    let verdicts = vec![Verdict::Ack; batch.messages.len()];
-    bus.settle(&subscription(), batch, verdicts).await.unwrap();
+    let acknowledgements = vec![Acknowledgement::Ack; batch.messages.len()];
+    bus.settle(&subscription(), batch, acknowledgements)
+        .await
+        .unwrap();
     received
 }
 
