@@ -50,13 +50,11 @@ pub(crate) async fn list(
     tx: &mut Tx,
     tenant: &TenantId,
     after: Option<(String, Uuid)>,
-    limit: usize,
+    limit: u64,
 ) -> Result<Vec<BudgetRow>, StoreError> {
     let (name, id) = after.unzip();
     let statement = scoped!("list_budgets", tenant).bind(name).bind(id);
-    let rows: Vec<Columns> = tx
-        .all(statement.bind(i64::try_from(limit).unwrap_or(i64::MAX)))
-        .await?;
+    let rows: Vec<Columns> = tx.all(statement.bind(to_column(limit))).await?;
     rows.into_iter().map(from_row).collect()
 }
 

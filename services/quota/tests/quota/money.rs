@@ -212,16 +212,6 @@ async fn budgets_are_listed_by_name_in_pages() {
         }
     }
     assert_eq!(names, ["a", "a", "b", "c"]);
-    let filtered = ListBudgetsRequest {
-        tenant: TENANT.into(),
-        filter: "name = a".into(),
-        ..Default::default()
-    };
-    refused(
-        client.list_budgets(by_user(filtered)).await,
-        Reason::InvalidFilter,
-        "no filter yet",
-    );
     let theirs = ListBudgetsRequest {
         tenant: "other".into(),
         ..Default::default()
@@ -234,6 +224,67 @@ async fn budgets_are_listed_by_name_in_pages() {
             .into_inner()
             .budgets
             .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn budgets_are_filtered_by_name_workspace_and_action() {
+    let world = World::start().await;
+    let mut client = world.client();
+    for (name, workspace, action) in [
+        ("a", "prod", BudgetAction::Warn),
+        ("a", "dev", BudgetAction::HoldAll),
+        ("b", "prod", BudgetAction::HoldAll),
+        ("c", "", BudgetAction::Unspecified),
+    ] {
+        let mut request = create(name, 1);
+        let budget = request.budget.as_mut().unwrap();
+        (budget.workspace, budget.action) = (workspace.into(), action.into());
+        client.create_budget(by_user(request)).await.unwrap();
+    }
+    let list = |filter: &str, page_token: String| {
+        by_user(ListBudgetsRequest {
+            tenant: TENANT.into(),
+            filter: filter.into(),
+            page_size: 1,
+            page_token,
+        })
+    };
+    let mut check = async |filter: &str, expected: &[(&str, &str)]| {
+        let (mut found, mut token) = (Vec::new(), String::new());
+        loop {
+            let page = client.list_budgets(list(filter, token)).await;
+            let page = page.unwrap().into_inner();
+            found.extend(page.budgets.into_iter().map(|it| (it.name, it.workspace)));
+            token = page.next_page_token;
+            if token.is_empty() {
+                break;
+            }
+        }
+        found.sort();
+        let named = |(name, workspace): &(&str, &str)| (name.to_string(), workspace.to_string());
+        let expected: Vec<_> = expected.iter().map(named).collect();
+        assert_eq!(found, expected, "{filter}");
+    };
+    check("name = a", &[("a", "dev"), ("a", "prod")]).await;
+    check("workspace = prod", &[("a", "prod"), ("b", "prod")]).await;
+    check("workspace = \"\"", &[("c", "")]).await;
+    check("action = warn", &[("a", "prod"), ("c", "")]).await;
+    check("name = a AND action = HOLD_ALL", &[("a", "dev")]).await;
+    check("name = d", &[]).await;
+    refused(
+        client
+            .list_budgets(list("limit_micros = 1", String::new()))
+            .await,
+        Reason::InvalidFilter,
+        "`limit_micros` cannot be filtered by",
+    );
+    let page = client.list_budgets(list("name = a", String::new())).await;
+    let token = page.unwrap().into_inner().next_page_token;
+    refused(
+        client.list_budgets(list("name = b", token)).await,
+        Reason::InvalidPageToken,
+        "",
     );
 }
 
