@@ -8,6 +8,7 @@
 mod announcements;
 mod batching;
 mod bus;
+mod dispatcher_streams;
 mod manual_lane;
 mod plans;
 mod quarantine;
@@ -75,10 +76,20 @@ pub(crate) async fn instance(database: &TestDatabase, name: &str) -> Instance {
 }
 
 async fn limited(database: &TestDatabase, name: &str, limits: Limits) -> Instance {
+    with_plan_queue(database, name, limits, 10_000).await
+}
+
+/// An instance in which this many requests for plans may wait.
+async fn with_plan_queue(
+    database: &TestDatabase,
+    name: &str,
+    limits: Limits,
+    plan_requests_max: usize,
+) -> Instance {
     let (limits_tx, limits) = watch::channel(limits);
     let store = store(database, Service::Scheduler);
     let plans = Plans::default();
-    let (plan_requests, waiting) = mpsc::channel(10_000);
+    let (plan_requests, waiting) = mpsc::channel(plan_requests_max);
     let bus_doorbell = Some(BusDoorbell::start(store.loops().clone(), Topic::Runs));
     let metrics = Metrics::default();
     let context = LaneContext {
@@ -171,6 +182,17 @@ pub(crate) fn new_run(
     fingerprint: &str,
 ) -> Command {
     run_with(new_plan(instance, plan), id, fingerprint)
+}
+
+/// The same run, requested without a plan.
+fn without_plan(command: Command) -> Command {
+    let Command::Run(new) = command else {
+        unreachable!()
+    };
+    Command::Run(Arc::new(NewRun {
+        plan: None,
+        ..Arc::into_inner(new).unwrap()
+    }))
 }
 
 fn run_with(plan: NewPlan, id: RunId, fingerprint: &str) -> Command {

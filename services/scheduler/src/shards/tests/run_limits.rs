@@ -13,10 +13,10 @@ use servo_store::sqlx::{self, AssertSqlSafe, Connection, PgConnection};
 use super::sizes::large_run;
 use super::{
     Instance, acme, apply, assert_folded, claim, finish, instance, keep_plan, limited, new_plan,
-    new_run, plan, run_id, states,
+    new_run, plan, run_id, states, with_plan_queue, without_plan,
 };
 use crate::core::{Excess, Limits, RunLimits};
-use crate::shards::{Command, CommandResult, NewRun, PlanResult, SubmitError};
+use crate::shards::{Command, CommandResult, PlanResult, SubmitError};
 use crate::store::limits;
 use crate::store::shards::all_shards;
 
@@ -175,14 +175,8 @@ async fn a_limit_that_arrives_before_the_plan_makes_the_run_wait() {
     let mut one = instance(&database, "one").await;
     let plan = plan(&[&[]]);
     keep_plan(&database, &plan).await;
-    let Command::Run(new) = new_run(&one, &plan, run_id(4), "f") else {
-        unreachable!()
-    };
-    let new = NewRun {
-        plan: None,
-        ..Arc::into_inner(new).unwrap()
-    };
-    assert_folded(&apply(&one, Command::Run(Arc::new(new))).await);
+    let new = without_plan(new_run(&one, &plan, run_id(4), "f"));
+    assert_folded(&apply(&one, new).await);
     let startable = one.waiting.recv().await.unwrap();
     one.limits_tx.send_replace(only(max_concurrent(0)));
     let plan_command = |one: &Instance| {
@@ -410,4 +404,25 @@ async fn runs_of_today_are_counted_up_to_the_daily_limit_over_all_workspaces() {
         let (in_use, _) = limits::count_in_use(&mut tx, &daily).await.unwrap();
         assert_eq!(in_use[&acme()].today, counted);
     }
+}
+
+#[tokio::test]
+async fn plan_request_that_finds_its_queue_full_is_repeated() {
+    let database = TestDatabase::create().await.unwrap();
+    let mut one = with_plan_queue(&database, "one", Limits::none(), 1).await;
+    let plan = plan(&[&[]]);
+    for n in [1, 2] {
+        let new = without_plan(new_run(&one, &plan, run_id(n), "f"));
+        assert_folded(&apply(&one, new).await);
+    }
+    for n in [1, 2] {
+        limits::notify_capacity(one.store.loops()).await.unwrap();
+        let requested = tokio::time::timeout(Duration::from_secs(30), one.waiting.recv()).await;
+        let requested = requested.unwrap().unwrap();
+        assert_eq!(requested.run_id, run_id(n));
+    }
+    assert!(
+        one.waiting.try_recv().is_err(),
+        "no plan is requested twice"
+    );
 }
