@@ -122,7 +122,14 @@ async fn a_run_is_paused_resumed_and_cancelled() {
     .await
     .unwrap();
     let cancelled = user.cancel(&run.run_id).await.unwrap();
-    assert_eq!(cancelled.state(), RunState::Cancelling);
+    // The answer shows the run as it is now, and the worker may have stopped already.
+    assert!(
+        matches!(
+            cancelled.state(),
+            RunState::Cancelling | RunState::Cancelled
+        ),
+        "{cancelled:?}"
+    );
     let ended = user.wait_for_end(&run.run_id).await.unwrap();
     assert_eq!(ended.state(), RunState::Cancelled);
     let tasks = user.tasks(&run.run_id).await.unwrap();
