@@ -17,6 +17,6 @@ mod tests;
 pub use crate::text::IdError;
 pub use attempt::AttemptId;
 pub use run::RunId;
-pub use slug::{TenantId, TenantScope, WorkspaceId};
+pub use slug::{TenantId, TenantScope, WorkspaceId, WorkspaceScope};
 pub use task::TaskId;
 pub use ulids::{BackfillId, DeploymentId, EventId, ScheduleId, SensorId, WorkerId};

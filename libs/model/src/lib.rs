@@ -12,9 +12,10 @@
 //! - State and its changes: [`states`], [`edges`], [`retry`], in the order of [`graph`].
 //! - Addresses: [`ShardId`], [`AdmissionShard`], [`Epoch`] and [`Position`] in the ledger,
 //!   [`TaskRef`] in a run; and [`Timestamp`], the time type of all services.
-//! - Fixed lists: [`service`], [`event`], [`limits`]; settings that differ by tenant:
+//! - Fixed lists: [`service`], [`access`], [`event`], [`limits`]; settings that differ by tenant:
 //!   [`per_tenant`].
 
+pub mod access;
 pub mod asset;
 pub mod coded_enum;
 pub mod dispatch_id;
@@ -47,13 +48,14 @@ mod task_ref;
 mod text;
 mod time;
 
+pub use access::{Grants, Permission, Role};
 pub use asset::AssetKey;
 pub use dispatch_id::{DispatchId, QueueId, TimerId};
 pub use event::{EventType, Stream};
 pub use hash::Digest;
 pub use ids::{
     AttemptId, BackfillId, DeploymentId, EventId, RunId, ScheduleId, SensorId, TaskId, TenantId,
-    TenantScope, WorkerId, WorkspaceId,
+    TenantScope, WorkerId, WorkspaceId, WorkspaceScope,
 };
 pub use ledger::{AdmissionShard, Epoch, Position, ShardId};
 pub use partition::{PartitionKey, PartitionValue};

@@ -1,5 +1,6 @@
 //! The names that people give to tenants and workspaces.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -121,6 +122,61 @@ impl FromStr for TenantScope {
 impl fmt::Display for TenantScope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// All workspaces of a tenant, or some of them: where the grants of a principal hold. `-` in texts
+/// for all, else names joined by commas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkspaceScope {
+    All,
+    /// May be empty: a principal without a workspace.
+    Only(BTreeSet<WorkspaceId>),
+}
+
+const ALL_WORKSPACES: &str = "-";
+
+impl WorkspaceScope {
+    /// Whether the workspace of this name is in the scope.
+    pub fn contains(&self, workspace: &str) -> bool {
+        match self {
+            WorkspaceScope::All => true,
+            WorkspaceScope::Only(names) => names.iter().any(|name| name.as_str() == workspace),
+        }
+    }
+}
+
+impl From<WorkspaceId> for WorkspaceScope {
+    fn from(workspace: WorkspaceId) -> WorkspaceScope {
+        WorkspaceScope::Only(BTreeSet::from([workspace]))
+    }
+}
+
+impl FromStr for WorkspaceScope {
+    type Err = IdError;
+
+    fn from_str(text: &str) -> Result<Self, IdError> {
+        if text == ALL_WORKSPACES {
+            return Ok(WorkspaceScope::All);
+        }
+        let names = text.split(',').filter(|name| !name.is_empty());
+        names
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .map(WorkspaceScope::Only)
+    }
+}
+
+impl fmt::Display for WorkspaceScope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WorkspaceScope::Only(names) = self else {
+            return f.write_str(ALL_WORKSPACES);
+        };
+        for (index, name) in names.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{name}")?;
+        }
+        Ok(())
     }
 }
 

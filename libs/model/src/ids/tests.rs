@@ -112,6 +112,20 @@ fn all_tenants_are_written_as_a_dash() {
     assert!("".parse::<TenantScope>().is_err());
 }
 
+#[test]
+fn workspace_scope_is_a_dash_or_names() {
+    let some: WorkspaceScope = "test,prod".parse().unwrap();
+    assert_eq!(some.to_string(), "prod,test");
+    assert!(some.contains("prod") && !some.contains("dev") && !some.contains("-"));
+    assert_eq!("-".parse(), Ok(WorkspaceScope::All));
+    assert_eq!(WorkspaceScope::All.to_string(), "-");
+    assert!(WorkspaceScope::All.contains("prod"));
+    let none: WorkspaceScope = "".parse().unwrap();
+    assert!(!none.contains("prod") && none.to_string().is_empty());
+    assert!("prod,Test".parse::<WorkspaceScope>().is_err());
+    assert!("prod,-".parse::<WorkspaceScope>().is_err());
+}
+
 proptest! {
     #[test]
     fn ids_round_trip(bytes: [u8; 16], millis in 0u64..1 << 48, random: [u8; 10]) {
