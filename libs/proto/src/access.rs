@@ -3,6 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
+use servo_model::Permission;
+
 mod rules;
 
 pub use rules::{Access, HttpRoute, Method, read_methods};
@@ -26,10 +28,10 @@ pub fn access_of(path: &str) -> Option<&'static Access> {
     method_of(path).map(|m| &m.access)
 }
 
-/// Every permission that a method requires: the complete vocabulary of roles.
-pub fn permissions() -> BTreeSet<&'static str> {
+/// Every permission that a method requires.
+pub fn permissions() -> BTreeSet<Permission> {
     let required = methods().iter().filter_map(|m| match &m.access {
-        Access::Permission(permission) => Some(permission.as_str()),
+        Access::Permission(permission) => Some(*permission),
         Access::Callers(_) | Access::AttemptSignature | Access::Open => None,
     });
     required.collect()

@@ -48,12 +48,23 @@ fn callers_without_a_service_do_not_build() -> Result<()> {
 }
 
 #[test]
-fn empty_permission_does_not_build() -> Result<()> {
-    let rule = "option (servo.v1.access) = {permission: \"\"};";
-    check(
-        OPEN,
-        rule,
-        "GetServerInfo: its permission `` must be two lower-case words",
+fn unknown_permission_does_not_build() -> Result<()> {
+    for name in ["", "runs.invent"] {
+        let rule = format!("option (servo.v1.access) = {{permission: \"{name}\"}};");
+        let fault = format!("GetServerInfo: its permission `{name}` is not one of");
+        check(OPEN, &rule, &fault)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn confined_method_that_names_a_workspace_does_not_build() -> Result<()> {
+    let fault = "servo.v1.SchedulerService.TriggerRun: is `confined`";
+    check_in(
+        "servo/v1/scheduler.proto",
+        "{permission: \"runs.trigger\"}",
+        "{permission: \"runs.trigger\" confined: true}",
+        fault,
     )
 }
 
@@ -62,6 +73,14 @@ fn public_method_without_a_route_does_not_build() -> Result<()> {
     let route = "    option (google.api.http) = {get: \"/v1/whoAmI\"};\n";
     let fault = "servo.v1.AccessService.WhoAmI: is public but has no route";
     check_in("servo/v1/access.proto", route, "", fault)
+}
+
+#[test]
+fn stream_in_both_directions_with_a_route_does_not_build() -> Result<()> {
+    let rule = "rpc PullTasks(stream PullTasksRequest) returns (stream PullTasksResponse) {\n";
+    let routed = format!("{rule}    option (google.api.http) = {{post: \"/v1/pull\"}};\n");
+    let fault = "DispatcherService.PullTasks: streams in both directions";
+    check_in("servo/v1/dispatcher.proto", rule, &routed, fault)
 }
 
 #[test]

@@ -3,8 +3,8 @@
 //! The build script rejects an API with a fault; the crate reads the rules with the same code.
 
 use prost_reflect::prost_types::method_options::IdempotencyLevel;
-use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, Value};
-use servo_model::Service;
+use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MethodDescriptor, Value};
+use servo_model::{Permission, Service};
 
 const PACKAGE: &str = "servo.v1";
 const ACCESS_OPTION: &str = "servo.v1.access";
@@ -22,11 +22,13 @@ pub struct Method {
     /// `/servo.v1.SchedulerService/GetRun`
     pub path: String,
     pub access: Access,
+    /// A tenant-level method that principals confined to some workspaces may call.
+    pub confined: bool,
     /// Repeating the call is harmless, so a caller may retry it.
     pub idempotent: bool,
     pub client_streaming: bool,
     pub server_streaming: bool,
-    /// Empty for internal methods.
+    /// Empty for internal methods and for streams in both directions.
     pub routes: Vec<HttpRoute>,
 }
 
@@ -34,7 +36,7 @@ pub struct Method {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     /// Public: principals with this permission.
-    Permission(String),
+    Permission(Permission),
     /// Internal: these services, by certificate.
     Callers(Vec<Service>),
     /// Workers: the call carries a presigned path of its attempt.
@@ -73,16 +75,17 @@ pub fn read_methods(pool: &DescriptorPool) -> Result<Vec<Method>, Vec<String>> {
 
 fn read_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Method, String> {
     let service = method.parent_service().full_name().to_owned();
-    let access = read_access(pool, method)?;
+    let (access, confined) = read_access(pool, method)?;
     let routes = option_of(pool, method, HTTP_OPTION)
         .map(|rule| read_routes(&rule))
         .unwrap_or_default();
-    check_routes(&service, &access, &routes)?;
+    check_routes(&service, &access, is_bidirectional(method), &routes)?;
     Ok(Method {
         path: format!("/{service}/{}", method.name()),
         name: method.name().to_owned(),
         service,
         access,
+        confined,
         idempotent: is_idempotent(method),
         client_streaming: method.is_client_streaming(),
         server_streaming: method.is_server_streaming(),
@@ -90,12 +93,15 @@ fn read_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Metho
     })
 }
 
-fn read_access(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Access, String> {
+/// The rule, and whether it admits confined principals.
+fn read_access(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<(Access, bool), String> {
     let missing = "has no access rule; add `option (servo.v1.access) = {…}` with one of permission, callers, \
                    attempt_signature or open";
     let option = option_of(pool, method, ACCESS_OPTION).ok_or(missing)?;
-    let (field, value) = option.fields().next().ok_or(missing)?;
-    match (field.name(), value) {
+    let is_rule = |field: &FieldDescriptor| field.containing_oneof().is_some();
+    let rule = option.fields().find(|(field, _)| is_rule(field));
+    let (field, value) = rule.ok_or(missing)?;
+    let access = match (field.name(), value) {
         ("permission", Value::String(name)) => read_permission(name),
         ("callers", Value::Message(callers)) => read_callers(callers),
         ("attempt_signature", Value::Bool(true)) => Ok(Access::AttemptSignature),
@@ -103,17 +109,33 @@ fn read_access(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Acces
         (rule, _) => Err(format!(
             "its access rule `{rule}` must be true or be left out"
         )),
-    }
+    }?;
+    let confined = option.get_field_by_name("confined");
+    let confined = confined.is_some_and(|value| value.as_bool() == Some(true));
+    check_confined(method, &access, confined)?;
+    Ok((access, confined))
 }
 
 fn read_permission(name: &str) -> Result<Access, String> {
-    let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
-    match name.split_once('.') {
-        Some((area, verb)) if word(area) && word(verb) => Ok(Access::Permission(name.to_owned())),
-        _ => Err(format!(
-            "its permission `{name}` must be two lower-case words, such as `runs.read`"
-        )),
+    name.parse().map(Access::Permission).map_err(|_| {
+        format!("its permission `{name}` is not one of servo_model::Permission; add it there")
+    })
+}
+
+/// Only requests that name a tenant and no workspace leave the workspaces to the handler.
+fn check_confined(
+    method: &MethodDescriptor,
+    access: &Access,
+    confined: bool,
+) -> Result<(), String> {
+    let has = |name| method.input().get_field_by_name(name);
+    let workspace_level = has("workspace").is_some_and(|field| field.number() == 2);
+    let tenant_level = has("tenant").is_some() && !workspace_level;
+    let public = matches!(access, Access::Permission(_));
+    if confined && !(public && tenant_level) {
+        return Err("is `confined`, which only a public method of a tenant can be".to_owned());
     }
+    Ok(())
 }
 
 fn read_callers(callers: &DynamicMessage) -> Result<Access, String> {
@@ -132,17 +154,30 @@ fn read_callers(callers: &DynamicMessage) -> Result<Access, String> {
         .map_err(|unknown| format!("among its callers {unknown}"))
 }
 
-fn check_routes(service: &str, access: &Access, routes: &[HttpRoute]) -> Result<(), String> {
+fn check_routes(
+    service: &str,
+    access: &Access,
+    bidirectional: bool,
+    routes: &[HttpRoute],
+) -> Result<(), String> {
     let internal = matches!(access, Access::Callers(_)) || service == WITHOUT_ROUTES;
-    match (internal, routes.is_empty()) {
-        (false, true) => {
+    match (internal, bidirectional, routes.is_empty()) {
+        (false, false, true) => {
             Err("is public but has no route; add `option (google.api.http) = {…}`".to_owned())
         }
-        (true, false) => {
+        (true, _, false) => {
             Err("is internal but has a route; remove `option (google.api.http)`".to_owned())
         }
+        (_, true, false) => Err(
+            "streams in both directions, which HTTP/1.1 cannot; remove `option (google.api.http)`"
+                .to_owned(),
+        ),
         _ => Ok(()),
     }
+}
+
+fn is_bidirectional(method: &MethodDescriptor) -> bool {
+    method.is_client_streaming() && method.is_server_streaming()
 }
 
 fn read_routes(rule: &DynamicMessage) -> Vec<HttpRoute> {

@@ -407,20 +407,28 @@ class WhoAmIRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class WhoAmIResponse(_message.Message):
-    __slots__ = ("principal", "tenant", "workspaces", "roles", "permissions", "expire_time")
+    __slots__ = ("principal", "platform_operator", "grants", "expire_time")
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    PLATFORM_OPERATOR_FIELD_NUMBER: _ClassVar[int]
+    GRANTS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
+    principal: str
+    platform_operator: bool
+    grants: _containers.RepeatedCompositeFieldContainer[Grant]
+    expire_time: _timestamp_pb2.Timestamp
+    def __init__(self, principal: _Optional[str] = ..., platform_operator: bool = ..., grants: _Optional[_Iterable[_Union[Grant, _Mapping]]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class Grant(_message.Message):
+    __slots__ = ("tenant", "workspaces", "roles", "permissions")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     WORKSPACES_FIELD_NUMBER: _ClassVar[int]
     ROLES_FIELD_NUMBER: _ClassVar[int]
     PERMISSIONS_FIELD_NUMBER: _ClassVar[int]
-    EXPIRE_TIME_FIELD_NUMBER: _ClassVar[int]
-    principal: str
     tenant: str
     workspaces: _containers.RepeatedScalarFieldContainer[str]
     roles: _containers.RepeatedScalarFieldContainer[str]
     permissions: _containers.RepeatedScalarFieldContainer[str]
-    expire_time: _timestamp_pb2.Timestamp
-    def __init__(self, principal: _Optional[str] = ..., tenant: _Optional[str] = ..., workspaces: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[str]] = ..., permissions: _Optional[_Iterable[str]] = ..., expire_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspaces: _Optional[_Iterable[str]] = ..., roles: _Optional[_Iterable[str]] = ..., permissions: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListAuditEventsRequest(_message.Message):
     __slots__ = ("tenant", "page_size", "page_token", "filter")

@@ -27,13 +27,14 @@ from servo.v1 import common_pb2 as servo_dot_v1_dot_common__pb2
 from servo.v1 import state_pb2 as servo_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12servo/v1/bus.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/state.proto\"\xbb\x02\n\nRunChanged\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\r\n\x05shard\x18\x04 \x01(\r\x12\x10\n\x08position\x18\x05 \x01(\x04\x12\x0f\n\x07\x63reated\x18\x06 \x01(\x08\x12!\n\x05state\x18\x07 \x01(\x0e\x32\x12.servo.v1.RunState\x12*\n\x06reason\x18\x08 \x01(\x0e\x32\x1a.servo.v1.TransitionReason\x12*\n\x0c\x66\x61iled_tasks\x18\t \x03(\x0b\x32\x14.servo.v1.FailedTask\x12#\n\x04made\x18\n \x03(\x0b\x32\x15.servo.v1.MadeVersion\x12(\n\x04time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"}\n\nFailedTask\x12\x1f\n\x04task\x18\x01 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12*\n\x06reason\x18\x04 \x01(\x0e\x32\x1a.servo.v1.TransitionReason\"\x82\x01\n\x0bMadeVersion\x12\x1a\n\x12materialization_id\x18\x01 \x01(\t\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x15\n\rpartition_key\x18\x03 \x01(\t\x12-\n\x05state\x18\x04 \x01(\x0e\x32\x1e.servo.v1.MaterializationStateb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12servo/v1/bus.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x14servo/v1/state.proto\"\xbb\x02\n\nRunChanged\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12\r\n\x05shard\x18\x04 \x01(\r\x12\x10\n\x08position\x18\x05 \x01(\x04\x12\x0f\n\x07\x63reated\x18\x06 \x01(\x08\x12!\n\x05state\x18\x07 \x01(\x0e\x32\x12.servo.v1.RunState\x12*\n\x06reason\x18\x08 \x01(\x0e\x32\x1a.servo.v1.TransitionReason\x12*\n\x0c\x66\x61iled_tasks\x18\t \x03(\x0b\x32\x14.servo.v1.FailedTask\x12#\n\x04made\x18\n \x03(\x0b\x32\x15.servo.v1.MadeVersion\x12(\n\x04time\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"}\n\nFailedTask\x12\x1f\n\x04task\x18\x01 \x01(\x0b\x32\x11.servo.v1.TaskRef\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12*\n\x06reason\x18\x04 \x01(\x0e\x32\x1a.servo.v1.TransitionReason\"\x82\x01\n\x0bMadeVersion\x12\x1a\n\x12materialization_id\x18\x01 \x01(\t\x12\x11\n\tasset_key\x18\x02 \x01(\t\x12\x15\n\rpartition_key\x18\x03 \x01(\t\x12-\n\x05state\x18\x04 \x01(\x0e\x32\x1e.servo.v1.MaterializationStateBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.bus_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
   _globals['_RUNCHANGED']._serialized_start=111
   _globals['_RUNCHANGED']._serialized_end=426
   _globals['_FAILEDTASK']._serialized_start=428

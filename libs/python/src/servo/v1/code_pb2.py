@@ -24,13 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13servo/v1/code.proto\x12\x08servo.v1\"n\n\x0c\x43odeArtifact\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.servo.v1.ArtifactKind\x12\x0b\n\x03uri\x18\x03 \x01(\t\x12\x1b\n\x13requirements_digest\x18\x04 \x01(\t\"\x7f\n\x07\x43odeRef\x12\x17\n\x0f\x61rtifact_digest\x18\x01 \x01(\t\x12+\n\x0b\x65ntry_point\x18\x02 \x01(\x0b\x32\x14.servo.v1.EntryPointH\x00\x12$\n\x07handler\x18\x03 \x01(\x0b\x32\x11.servo.v1.HandlerH\x00\x42\x08\n\x06target\".\n\nEntryPoint\x12\x0e\n\x06module\x18\x01 \x01(\t\x12\x10\n\x08\x66unction\x18\x02 \x01(\t\",\n\x07Handler\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_json\x18\x02 \x01(\t*\x8e\x01\n\x0c\x41rtifactKind\x12\x1d\n\x19\x41RTIFACT_KIND_UNSPECIFIED\x10\x00\x12 \n\x1c\x41RTIFACT_KIND_SOURCE_ARCHIVE\x10\x01\x12!\n\x1d\x41RTIFACT_KIND_CONTAINER_IMAGE\x10\x02\x12\x1a\n\x16\x41RTIFACT_KIND_MANIFEST\x10\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13servo/v1/code.proto\x12\x08servo.v1\"n\n\x0c\x43odeArtifact\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12$\n\x04kind\x18\x02 \x01(\x0e\x32\x16.servo.v1.ArtifactKind\x12\x0b\n\x03uri\x18\x03 \x01(\t\x12\x1b\n\x13requirements_digest\x18\x04 \x01(\t\"\x7f\n\x07\x43odeRef\x12\x17\n\x0f\x61rtifact_digest\x18\x01 \x01(\t\x12+\n\x0b\x65ntry_point\x18\x02 \x01(\x0b\x32\x14.servo.v1.EntryPointH\x00\x12$\n\x07handler\x18\x03 \x01(\x0b\x32\x11.servo.v1.HandlerH\x00\x42\x08\n\x06target\".\n\nEntryPoint\x12\x0e\n\x06module\x18\x01 \x01(\t\x12\x10\n\x08\x66unction\x18\x02 \x01(\t\",\n\x07Handler\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x63onfig_json\x18\x02 \x01(\t*\x8e\x01\n\x0c\x41rtifactKind\x12\x1d\n\x19\x41RTIFACT_KIND_UNSPECIFIED\x10\x00\x12 \n\x1c\x41RTIFACT_KIND_SOURCE_ARCHIVE\x10\x01\x12!\n\x1d\x41RTIFACT_KIND_CONTAINER_IMAGE\x10\x02\x12\x1a\n\x16\x41RTIFACT_KIND_MANIFEST\x10\x03\x42I\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.code_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
   _globals['_ARTIFACTKIND']._serialized_start=369
   _globals['_ARTIFACTKIND']._serialized_end=511
   _globals['_CODEARTIFACT']._serialized_start=33

@@ -24,13 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18servo/v1/condition.proto\x12\x08servo.v1\"\xd9\x02\n\x13\x41utomationCondition\x12)\n\x06\x61ll_of\x18\x01 \x01(\x0b\x32\x17.servo.v1.ConditionListH\x00\x12)\n\x06\x61ny_of\x18\x02 \x01(\x0b\x32\x17.servo.v1.ConditionListH\x00\x12\x30\n\x07negated\x18\x03 \x01(\x0b\x32\x1d.servo.v1.AutomationConditionH\x00\x12\x11\n\x07missing\x18\x04 \x01(\x08H\x00\x12\x10\n\x06\x66\x61iled\x18\x05 \x01(\x08H\x00\x12\x1a\n\x10upstream_updated\x18\x06 \x01(\x08H\x00\x12\x18\n\x0eupstream_ready\x18\x07 \x01(\x08H\x00\x12\x16\n\x0c\x63ode_changed\x18\x08 \x01(\x08H\x00\x12\x11\n\x07too_old\x18\t \x01(\x08H\x00\x12\'\n\x04\x63ron\x18\n \x01(\x0b\x32\x17.servo.v1.CronConditionH\x00\x42\x0b\n\tcondition\"B\n\rConditionList\x12\x31\n\nconditions\x18\x01 \x03(\x0b\x32\x1d.servo.v1.AutomationCondition\"0\n\rCronCondition\x12\x0c\n\x04\x63ron\x18\x01 \x01(\t\x12\x11\n\ttime_zone\x18\x02 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18servo/v1/condition.proto\x12\x08servo.v1\"\xd9\x02\n\x13\x41utomationCondition\x12)\n\x06\x61ll_of\x18\x01 \x01(\x0b\x32\x17.servo.v1.ConditionListH\x00\x12)\n\x06\x61ny_of\x18\x02 \x01(\x0b\x32\x17.servo.v1.ConditionListH\x00\x12\x30\n\x07negated\x18\x03 \x01(\x0b\x32\x1d.servo.v1.AutomationConditionH\x00\x12\x11\n\x07missing\x18\x04 \x01(\x08H\x00\x12\x10\n\x06\x66\x61iled\x18\x05 \x01(\x08H\x00\x12\x1a\n\x10upstream_updated\x18\x06 \x01(\x08H\x00\x12\x18\n\x0eupstream_ready\x18\x07 \x01(\x08H\x00\x12\x16\n\x0c\x63ode_changed\x18\x08 \x01(\x08H\x00\x12\x11\n\x07too_old\x18\t \x01(\x08H\x00\x12\'\n\x04\x63ron\x18\n \x01(\x0b\x32\x17.servo.v1.CronConditionH\x00\x42\x0b\n\tcondition\"B\n\rConditionList\x12\x31\n\nconditions\x18\x01 \x03(\x0b\x32\x1d.servo.v1.AutomationCondition\"0\n\rCronCondition\x12\x0c\n\x04\x63ron\x18\x01 \x01(\t\x12\x11\n\ttime_zone\x18\x02 \x01(\tBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.condition_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
   _globals['_AUTOMATIONCONDITION']._serialized_start=39
   _globals['_AUTOMATIONCONDITION']._serialized_end=384
   _globals['_CONDITIONLIST']._serialized_start=386

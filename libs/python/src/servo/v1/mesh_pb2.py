@@ -26,13 +26,14 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from servo.v1 import options_pb2 as servo_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13servo/v1/mesh.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16servo/v1/options.proto\"\x16\n\x14GetServerInfoRequest\"\x9f\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\x10\n\x08identity\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05ready\x18\x05 \x01(\x08\x12\x13\n\x0bwaiting_for\x18\x06 \x01(\t2j\n\x0bMeshService\x12[\n\rGetServerInfo\x12\x1e.servo.v1.GetServerInfoRequest\x1a\x1f.servo.v1.GetServerInfoResponse\"\t\x90\x02\x01\xe2\xe0\x18\x02 \x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13servo/v1/mesh.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16servo/v1/options.proto\"\x16\n\x14GetServerInfoRequest\"\x9f\x01\n\x15GetServerInfoResponse\x12\x0f\n\x07service\x18\x01 \x01(\t\x12\x10\n\x08identity\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12.\n\nstart_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05ready\x18\x05 \x01(\x08\x12\x13\n\x0bwaiting_for\x18\x06 \x01(\t2j\n\x0bMeshService\x12[\n\rGetServerInfo\x12\x1e.servo.v1.GetServerInfoRequest\x1a\x1f.servo.v1.GetServerInfoResponse\"\t\x90\x02\x01\xe2\xe0\x18\x02 \x01\x42I\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.mesh_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
   _globals['_MESHSERVICE'].methods_by_name['GetServerInfo']._loaded_options = None
   _globals['_MESHSERVICE'].methods_by_name['GetServerInfo']._serialized_options = b'\220\002\001\342\340\030\002 \001'
   _globals['_GETSERVERINFOREQUEST']._serialized_start=90

@@ -25,15 +25,16 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16servo/v1/options.proto\x12\x08servo.v1\x1a google/protobuf/descriptor.proto\"y\n\x06\x41\x63\x63\x65ss\x12\x14\n\npermission\x18\x01 \x01(\tH\x00\x12$\n\x07\x63\x61llers\x18\x02 \x01(\x0b\x32\x11.servo.v1.CallersH\x00\x12\x1b\n\x11\x61ttempt_signature\x18\x03 \x01(\x08H\x00\x12\x0e\n\x04open\x18\x04 \x01(\x08H\x00\x42\x06\n\x04rule\"\x1b\n\x07\x43\x61llers\x12\x10\n\x08services\x18\x01 \x03(\t:B\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\x8c\x8c\x03 \x01(\x0b\x32\x10.servo.v1.Accessb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16servo/v1/options.proto\x12\x08servo.v1\x1a google/protobuf/descriptor.proto\"\x8b\x01\n\x06\x41\x63\x63\x65ss\x12\x14\n\npermission\x18\x01 \x01(\tH\x00\x12$\n\x07\x63\x61llers\x18\x02 \x01(\x0b\x32\x11.servo.v1.CallersH\x00\x12\x1b\n\x11\x61ttempt_signature\x18\x03 \x01(\x08H\x00\x12\x0e\n\x04open\x18\x04 \x01(\x08H\x00\x12\x10\n\x08\x63onfined\x18\x05 \x01(\x08\x42\x06\n\x04rule\"\x1b\n\x07\x43\x61llers\x12\x10\n\x08services\x18\x01 \x03(\t:B\n\x06\x61\x63\x63\x65ss\x12\x1e.google.protobuf.MethodOptions\x18\x8c\x8c\x03 \x01(\x0b\x32\x10.servo.v1.AccessBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.options_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_ACCESS']._serialized_start=70
-  _globals['_ACCESS']._serialized_end=191
-  _globals['_CALLERS']._serialized_start=193
-  _globals['_CALLERS']._serialized_end=220
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
+  _globals['_ACCESS']._serialized_start=71
+  _globals['_ACCESS']._serialized_end=210
+  _globals['_CALLERS']._serialized_start=212
+  _globals['_CALLERS']._serialized_end=239
 # @@protoc_insertion_point(module_scope)

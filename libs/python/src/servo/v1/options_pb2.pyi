@@ -10,16 +10,18 @@ ACCESS_FIELD_NUMBER: _ClassVar[int]
 access: _descriptor.FieldDescriptor
 
 class Access(_message.Message):
-    __slots__ = ("permission", "callers", "attempt_signature", "open")
+    __slots__ = ("permission", "callers", "attempt_signature", "open", "confined")
     PERMISSION_FIELD_NUMBER: _ClassVar[int]
     CALLERS_FIELD_NUMBER: _ClassVar[int]
     ATTEMPT_SIGNATURE_FIELD_NUMBER: _ClassVar[int]
     OPEN_FIELD_NUMBER: _ClassVar[int]
+    CONFINED_FIELD_NUMBER: _ClassVar[int]
     permission: str
     callers: Callers
     attempt_signature: bool
     open: bool
-    def __init__(self, permission: _Optional[str] = ..., callers: _Optional[_Union[Callers, _Mapping]] = ..., attempt_signature: bool = ..., open: bool = ...) -> None: ...
+    confined: bool
+    def __init__(self, permission: _Optional[str] = ..., callers: _Optional[_Union[Callers, _Mapping]] = ..., attempt_signature: bool = ..., open: bool = ..., confined: bool = ...) -> None: ...
 
 class Callers(_message.Message):
     __slots__ = ("services",)

@@ -26,13 +26,14 @@ from servo.v1 import partition_pb2 as servo_dot_v1_dot_partition__pb2
 from servo.v1 import state_pb2 as servo_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17servo/v1/run_spec.proto\x12\x08servo.v1\x1a\x18servo/v1/partition.proto\x1a\x14servo/v1/state.proto\"\xd1\x02\n\x07RunSpec\x12\x11\n\tselection\x18\x01 \x03(\t\x12\x30\n\npartitions\x18\x02 \x01(\x0b\x32\x1c.servo.v1.PartitionSelection\x12&\n\toperation\x18\x03 \x01(\x0e\x32\x13.servo.v1.Operation\x12\x15\n\rdeployment_id\x18\x04 \x01(\t\x12-\n\x06labels\x18\x05 \x03(\x0b\x32\x1d.servo.v1.RunSpec.LabelsEntry\x12\x13\n\x0b\x63onfig_json\x18\x06 \x01(\t\x12\x10\n\x08priority\x18\x07 \x01(\x11\x12\x17\n\x0fskip_up_to_date\x18\x08 \x01(\x08\x12$\n\x06sensor\x18\t \x01(\x0b\x32\x14.servo.v1.SensorPoll\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"_\n\nSensorPoll\x12\x11\n\tsensor_id\x18\x01 \x01(\t\x12\x1a\n\x12\x64\x65\x66inition_version\x18\x02 \x01(\x04\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\t\x12\x12\n\npoll_epoch\x18\x04 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17servo/v1/run_spec.proto\x12\x08servo.v1\x1a\x18servo/v1/partition.proto\x1a\x14servo/v1/state.proto\"\xd1\x02\n\x07RunSpec\x12\x11\n\tselection\x18\x01 \x03(\t\x12\x30\n\npartitions\x18\x02 \x01(\x0b\x32\x1c.servo.v1.PartitionSelection\x12&\n\toperation\x18\x03 \x01(\x0e\x32\x13.servo.v1.Operation\x12\x15\n\rdeployment_id\x18\x04 \x01(\t\x12-\n\x06labels\x18\x05 \x03(\x0b\x32\x1d.servo.v1.RunSpec.LabelsEntry\x12\x13\n\x0b\x63onfig_json\x18\x06 \x01(\t\x12\x10\n\x08priority\x18\x07 \x01(\x11\x12\x17\n\x0fskip_up_to_date\x18\x08 \x01(\x08\x12$\n\x06sensor\x18\t \x01(\x0b\x32\x14.servo.v1.SensorPoll\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"_\n\nSensorPoll\x12\x11\n\tsensor_id\x18\x01 \x01(\t\x12\x1a\n\x12\x64\x65\x66inition_version\x18\x02 \x01(\x04\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\t\x12\x12\n\npoll_epoch\x18\x04 \x01(\x04\x42I\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.run_spec_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
   _globals['_RUNSPEC_LABELSENTRY']._loaded_options = None
   _globals['_RUNSPEC_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_RUNSPEC']._serialized_start=86
