@@ -19,7 +19,7 @@ mod time;
 pub use difference::spec_difference;
 pub use fingerprint::request_fingerprint;
 pub use kind::kind_of;
-pub use time::{from_proto_time, proto_time};
+pub use time::{from_proto_duration, from_proto_time, proto_time};
 
 /// Messages, enums, clients and servers. A server returns UNIMPLEMENTED for methods that it does
 /// not override.

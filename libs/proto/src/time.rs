@@ -1,6 +1,8 @@
 //! Times as messages have them.
 
-use prost_types::Timestamp as ProtoTimestamp;
+use std::time::Duration;
+
+use prost_types::{Duration as ProtoDuration, Timestamp as ProtoTimestamp};
 use servo_model::Timestamp;
 
 pub fn proto_time(time: Timestamp) -> ProtoTimestamp {
@@ -21,6 +23,14 @@ pub fn from_proto_time(time: &ProtoTimestamp) -> Option<Timestamp> {
         .map(Timestamp::from_unix_us)
 }
 
+/// The duration in a message. `None` when it is negative or its nanoseconds are not a part of a
+/// second. (The conversion of prost-types overflows for the smallest number of seconds.)
+pub fn from_proto_duration(duration: &ProtoDuration) -> Option<Duration> {
+    let seconds = u64::try_from(duration.seconds).ok()?;
+    let nanos = u32::try_from(duration.nanos).ok()?;
+    (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +40,21 @@ mod tests {
         for us in [0, 1, -1, 1_767_225_600_123_456] {
             let time = Timestamp::from_unix_us(us);
             assert_eq!(from_proto_time(&proto_time(time)), Some(time));
+        }
+    }
+
+    #[test]
+    fn durations_out_of_range_are_none() {
+        let check = |seconds, nanos| from_proto_duration(&ProtoDuration { seconds, nanos });
+        assert_eq!(check(1, 5), Some(Duration::new(1, 5)));
+        for (seconds, nanos) in [
+            (-1, 0),
+            (i64::MIN, 0),
+            (0, -1),
+            (0, i32::MIN),
+            (0, 1_000_000_000),
+        ] {
+            assert_eq!(check(seconds, nanos), None);
         }
     }
 

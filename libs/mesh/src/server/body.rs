@@ -4,6 +4,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Response};
@@ -19,6 +20,9 @@ use super::deadline;
 use crate::error::{Error, Reason};
 use crate::metrics::{Meter, code_name};
 use crate::spans;
+
+/// The delay after which a lost service is probably back.
+const RETRY_AFTER: Duration = Duration::from_millis(500);
 
 /// Resources of a call in flight.
 pub(super) struct InFlightCall {
@@ -64,6 +68,12 @@ pub(super) fn track(
         return response;
     }
     response.map(|inner| Body::new(TrackedBody::new(inner, call, limits)))
+}
+
+/// The error of a response that ends because the service behind it is gone.
+fn connection_lost() -> Error {
+    let message = "the connection to the service was lost during the response; call again";
+    Error::new(Reason::DependencyUnavailable, message).retry_after(RETRY_AFTER)
 }
 
 struct TrackedBody {
@@ -144,7 +154,8 @@ impl http_body::Body for TrackedBody {
                     self.finish(&status);
                 }
             }
-            Some(Err(status)) => self.finish(&status.clone()),
+            // Without trailers the caller would see a protocol error, which it may not retry.
+            Some(Err(_)) => return Poll::Ready(Some(Ok(self.end_with(connection_lost())))),
             None => self.finish(&Status::ok("")),
         }
         Poll::Ready(frame)

@@ -68,8 +68,11 @@ fn parse_shards(requested: &[u32]) -> Result<Vec<ShardId>, Error> {
         })
     };
     if requested.is_empty() {
-        Ok(all_shards())
-    } else {
-        requested.iter().map(shard).collect()
+        return Ok(all_shards());
     }
+    let mut shards: Vec<ShardId> = requested.iter().map(shard).collect::<Result<_, _>>()?;
+    // A shard that is named twice is compared once.
+    shards.sort_unstable();
+    shards.dedup();
+    Ok(shards)
 }
