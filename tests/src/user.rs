@@ -12,10 +12,12 @@ use crate::worker::{Journal, TestHandler};
 
 pub const WORKSPACE: &str = "default";
 
-/// A client of a gateway with the API key of a tenant. Cheap to clone.
+/// A client of a gateway with the administrator's API key of a tenant. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct User {
     pub client: Client,
+    /// The platform operator, for limits and for the state of the platform.
+    pub platform: Client,
     tenant: String,
 }
 
@@ -31,10 +33,11 @@ impl User {
             .address((Service::Gateway, gateway))
             .replace("127.0.0.1", "localhost");
         let tls = Tls::new(std::fs::read_to_string(mesh.ca_path())?);
-        let key = mesh.api_key_of(tenant).to_owned();
-        let client = Client::connect(&address, &tls, Credentials::ApiKey(key))?;
+        let client =
+            |key: &str| Client::connect(&address, &tls, Credentials::ApiKey(key.to_owned()));
         Ok(User {
-            client,
+            client: client(mesh.api_key_of(tenant))?,
+            platform: client(mesh.platform_key())?,
             tenant: tenant.to_owned(),
         })
     }
@@ -154,7 +157,7 @@ impl User {
             ..Default::default()
         };
         let found = self
-            .client
+            .platform
             .scheduler()
             .verify_projection(request)
             .await
@@ -276,7 +279,7 @@ impl User {
             limits,
             ..Default::default()
         };
-        self.client
+        self.platform
             .quota()
             .update_quota(request)
             .await

@@ -23,7 +23,8 @@ pub use collector::{Collector, ReceivedSpan};
 pub use database::TestDatabase;
 pub use lock::DirLock;
 pub use mesh::{
-    Instance, LivenessTimings, LocalMesh, MeshInfo, MeshOptions, ServiceStatus, Step, TENANT,
+    CONFINED_WORKSPACE, Instance, LivenessTimings, LocalMesh, MeshInfo, MeshOptions, ServiceStatus,
+    Step, TENANT,
 };
 pub use ports::{FreePorts, free_port};
 pub use postgres::{Postgres, PostgresOptions};

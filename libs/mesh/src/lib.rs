@@ -73,7 +73,7 @@ pub mod tls;
 mod trace;
 
 pub use call_context::{current_trace, time_left};
-pub use caller::Caller;
+pub use caller::{Caller, check_scope_names};
 pub use clock::now;
 pub use config::{NoSections, Sources};
 pub use error::{Error, Reason};

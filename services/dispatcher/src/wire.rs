@@ -7,7 +7,7 @@ use std::time::Duration;
 use servo_model::{
     Digest, Epoch, ShardId, Stream, TaskKey, TaskRef, TenantScope, WorkerId, WorkspaceId,
 };
-use servo_proto::{from_proto_time, v1 as pb};
+use servo_proto::{from_proto_duration, from_proto_time, v1 as pb};
 
 use crate::core::{
     AdmissionPlan, AdmissionTask, Demand, DispatchDetails, Ended, PlanRef, ReadyRun, ReadyTask,
@@ -330,6 +330,6 @@ pub(crate) fn proto_duration(duration: Duration) -> prost_types::Duration {
 /// Returns the duration, or `default` when it is unset or negative.
 pub(crate) fn duration_or(duration: Option<prost_types::Duration>, default: Duration) -> Duration {
     duration
-        .and_then(|duration| Duration::try_from(duration).ok())
+        .and_then(|duration| from_proto_duration(&duration))
         .unwrap_or(default)
 }

@@ -1,10 +1,11 @@
 //! The gateway: the public entry for gRPC.
 //!
 //! It authenticates the caller by API key, or leaves a presigned call to the callback service,
-//! which verifies its signature. It checks that the request is about the caller's own tenant and
-//! workspace, adds the caller metadata that services accept from no other client, and forwards gRPC
-//! calls and streams unchanged. Start reading at [`proxy::Proxy`]; [`core::access`] decides which
-//! credential a call needs.
+//! which verifies its signature. It expands the caller's roles into the permissions that it holds in
+//! the tenant and workspace of the request, refuses what these do not allow, adds the caller
+//! metadata that services accept from no other client, and forwards gRPC calls and streams
+//! unchanged. Start reading at [`proxy::Proxy`]; [`core::access`] decides which credential a call
+//! needs, [`core::api_keys`] what its principal holds.
 //!
 //! **Stays absent:** the meaning of calls. Only the service behind the gateway knows it.
 

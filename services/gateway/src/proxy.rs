@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Request, Response};
-use servo_mesh::{Caller, Error, FirstMessage, Handler, Mesh, Peer, PeerIdentity, Reason};
-use servo_model::{Service, Stream, TenantId};
+use servo_mesh::{
+    Caller, Error, FirstMessage, Handler, Mesh, Peer, PeerIdentity, Reason, check_scope_names,
+};
+use servo_model::{Service, Stream, TenantId, TenantScope};
 use servo_proto::access::{self, Method};
 use servo_proto::scope::{self, Scope, ScopeKind};
 use servo_proto::v1::access_service_server::AccessServiceServer;
@@ -79,9 +81,17 @@ impl Proxy {
         let credential = required_credential(method).map_err(|denied| denial(denied, &path))?;
         let principal = self.principal(credential, request.headers())?;
         let method = method.ok_or_else(|| denial(Denied::Unknown, &path))?;
-        let (request, scope) = read_scope(request, method).await?;
-        let request = with_caller(request, principal, scope)?;
-        let tenant = principal.map(|principal| &principal.tenant);
+        let (request, kind, scope) = read_scope(request, method).await?;
+        check_scope_names(kind, &scope)?;
+        let Some(principal) = principal else {
+            return self.send(method, None, request).await;
+        };
+        let caller = caller(principal, kind, &scope);
+        caller.check_scope(method, kind, &scope)?;
+        caller.check_permission(method)?;
+        let mut request = with_caller(request, &caller)?;
+        request.extensions_mut().insert(principal.clone());
+        let tenant = caller.tenant.as_ref().and_then(TenantScope::tenant);
         self.send(method, tenant, request).await
     }
 
@@ -90,7 +100,7 @@ impl Proxy {
         &self,
         credential: Credential,
         headers: &HeaderMap,
-    ) -> Result<Option<&Principal>, Error> {
+    ) -> Result<Option<&Arc<Principal>>, Error> {
         if credential != Credential::ApiKey {
             return Ok(None);
         }
@@ -139,70 +149,52 @@ impl Proxy {
 async fn read_scope(
     request: Request<Body>,
     method: &Method,
-) -> Result<(Request<Body>, Option<Scope>), Status> {
+) -> Result<(Request<Body>, ScopeKind, Scope), Status> {
     let kind = scope::kind_of(&method.path).unwrap_or(ScopeKind::Unscoped);
     if kind == ScopeKind::Unscoped {
-        return Ok((request, None));
+        return Ok((request, kind, Scope::default()));
     }
     let (head, body) = request.into_parts();
     let first = FirstMessage::read(body).await?;
     let scope = scope::read(kind, &first.message)
         .map_err(|error| Error::new(Reason::InvalidField, error.to_string()))?;
-    Ok((Request::from_parts(head, first.body), Some(scope)))
+    Ok((Request::from_parts(head, first.body), kind, scope))
+}
+
+/// The caller that the service behind the gateway sees: the principal with the grants that it holds
+/// where the call acts. A call about one workspace carries that workspace alone.
+fn caller(principal: &Principal, kind: ScopeKind, scope: &Scope) -> Caller {
+    let named: Option<TenantScope> = scope.tenant.parse().ok();
+    let grants = principal.grants(named.as_ref());
+    let mut workspaces = principal.workspaces();
+    if kind == ScopeKind::Workspace && workspaces.contains(&scope.workspace) {
+        workspaces = scope.workspace.parse().unwrap_or(workspaces);
+    }
+    Caller {
+        peer: PeerIdentity::Service(Service::Gateway),
+        tenant: principal.tenant(named),
+        workspaces,
+        principal: principal.id.clone(),
+        grants,
+        // An id of this call for logs, not the request id in the message.
+        request_id: Ulid::generate().to_string(),
+    }
 }
 
 /// Adds the metadata that says for whom the call is made. The server has removed any such metadata
 /// of the client. A presigned or open call has no principal and gets none.
-fn with_caller(
-    mut request: Request<Body>,
-    principal: Option<&Principal>,
-    scope: Option<Scope>,
-) -> Result<Request<Body>, Error> {
-    let Some(principal) = principal else {
-        return Ok(request);
-    };
-    if let Some(scope) = &scope {
-        check_scope(principal, scope)?;
-    }
-    let caller = Caller {
-        peer: PeerIdentity::Service(Service::Gateway),
-        tenant: Some((&principal.tenant).into()),
-        workspace: scope.map(|scope| scope.workspace).unwrap_or_default(),
-        principal: principal.id.clone(),
-        roles: principal.roles.clone(),
-        // An id of this call for logs, not the request id in the message.
-        request_id: Ulid::generate().to_string(),
-    };
+fn with_caller(mut request: Request<Body>, caller: &Caller) -> Result<Request<Body>, Error> {
     caller.write(request.headers_mut())?;
     request.headers_mut().remove(AUTHORIZATION);
-    request.extensions_mut().insert(caller);
+    request.extensions_mut().insert(caller.clone());
     Ok(request)
 }
 
-/// Answers the same for a tenant or workspace that is not accessible and for one that does not
-/// exist.
-fn check_scope(principal: &Principal, scope: &Scope) -> Result<(), Error> {
-    let denied = |reason, what: &str, name: &str| {
-        Err(Error::new(
-            reason,
-            format!("{what} `{name}` does not exist or is not accessible with this API key"),
-        ))
-    };
-    if scope.tenant != principal.tenant.as_str() {
-        return denied(Reason::TenantMismatch, "tenant", &scope.tenant);
-    }
-    if !scope.workspace.is_empty() && !principal.may_access(&scope.workspace) {
-        return denied(Reason::WorkspaceMismatch, "workspace", &scope.workspace);
-    }
-    Ok(())
-}
-
+/// The secret of the header `authorization: Bearer <API key>`. The scheme's name is matched in any
+/// case, as RFC 9110 demands.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get(AUTHORIZATION)?
-        .to_str()
-        .ok()?
-        .strip_prefix("Bearer ")
+    let (scheme, secret) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
 }
 
 fn unauthenticated(reason: Reason, message: &str) -> Error {

@@ -1,6 +1,8 @@
 //! Shows a running mesh on a terminal or as JSON.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -8,7 +10,7 @@ use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{Cell, Color, Table};
 use serde_json::json;
 use servo_local::{LocalMesh, ServiceStatus, Step, TENANT};
-use servo_model::Service;
+use servo_model::{Role, Service};
 
 /// Prints a line per completed step, with its duration.
 pub(crate) struct Progress {
@@ -90,7 +92,6 @@ pub(crate) fn locations(mesh: &LocalMesh) -> String {
                 mesh.address(Service::Gateway)
             ),
         ),
-        ("API key", mesh.api_key_path().display().to_string()),
         ("CA", mesh.ca_path().display().to_string()),
         ("metrics", mesh.metrics_address(Service::Gateway)),
         (
@@ -98,9 +99,21 @@ pub(crate) fn locations(mesh: &LocalMesh) -> String {
             mesh.log_path(Service::Gateway).display().to_string(),
         ),
     ];
-    lines
-        .map(|(name, location)| format!("  {name:<9}{location}"))
-        .join("\n")
+    let lines = lines.map(|(name, location)| format!("  {name:<9}{location}"));
+    format!("{}\n{}", lines.join("\n"), api_keys(mesh))
+}
+
+/// One API key per role, so that a user can try each. The mesh is on this machine only, and the
+/// keys are made for it.
+fn api_keys(mesh: &LocalMesh) -> String {
+    let roles = Role::ALL
+        .iter()
+        .map(|role| (role.name(), mesh.key_of_role(TENANT, *role)));
+    let keys = roles.chain([("platform operator", mesh.platform_key())]);
+    let lines: Vec<String> = keys
+        .map(|(role, key)| format!("    {role:<19}{key}"))
+        .collect();
+    format!("  API keys by role\n{}", lines.join("\n"))
 }
 
 /// The status, addresses and files as JSON.
@@ -124,10 +137,21 @@ pub(crate) fn json(mesh: &LocalMesh, status: &[ServiceStatus]) -> Result<String>
     let document = json!({
         "services": services,
         "tenant": TENANT,
-        "api_key_file": mesh.api_key_path(),
+        "api_key_file": mesh.key_path(Role::Admin),
+        "api_key_files": api_key_files(mesh),
         "ca_file": mesh.ca_path(),
     });
     Ok(serde_json::to_string_pretty(&document)?)
+}
+
+/// The file with the key of each role.
+fn api_key_files(mesh: &LocalMesh) -> BTreeMap<&'static str, PathBuf> {
+    let roles = Role::ALL
+        .iter()
+        .map(|role| (role.name(), mesh.key_path(*role)));
+    roles
+        .chain([("platform-operator", mesh.platform_key_path())])
+        .collect()
 }
 
 fn coloured() -> bool {

@@ -227,6 +227,10 @@ async fn an_attempt_is_reported_over_https_alone_and_its_log_is_followed() {
         );
         let (_, again) = web.post(&paths.finished, finish).await;
         assert_eq!(again["acceptance"], "ACCEPTANCE_DUPLICATE");
+        let error = json!({"message": "no", "category": "ERROR_CATEGORY_USER_CODE"});
+        let other = json!({"task": task, "session": "by-hand", "outcome": "OUTCOME_FAILED", "error": error});
+        let (_, conflict) = web.post(&paths.finished, other).await;
+        assert_eq!(conflict["reason"], "OUTCOME_CONFLICT", "{conflict}");
         task_ids.push(envelope.task_id);
     }
     assert_eq!(

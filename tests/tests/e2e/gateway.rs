@@ -123,7 +123,8 @@ async fn a_client_cannot_set_its_own_identity() {
     for (name, value) in [
         ("servo-tenant", "other"),
         ("servo-principal", "root"),
-        ("servo-roles", "admin"),
+        ("servo-grants", "system.manage"),
+        ("servo-workspaces", "-"),
     ] {
         forged.metadata_mut().insert(name, value.parse().unwrap());
     }

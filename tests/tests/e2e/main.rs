@@ -6,6 +6,7 @@
     reason = "tests start tasks without supervision and read the clock"
 )]
 
+mod access;
 mod actors;
 mod bad_input;
 mod bench;

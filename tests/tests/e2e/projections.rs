@@ -147,7 +147,7 @@ async fn inv_21_a_changed_row_is_found_in_every_table() {
             ..Default::default()
         };
         let found = user
-            .client
+            .platform
             .scheduler()
             .verify_projection(request)
             .await

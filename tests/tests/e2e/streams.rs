@@ -129,7 +129,7 @@ impl Setup {
         let (url, password) = (self.database.service_url(), self.database.password());
         let text = format!(
             "[database]\nurl = '{url}'\npassword = '{password}'\n[[gateway.api_keys]]\nid = 'tester'\n\
-             tenant = '{TENANT}'\nworkspaces = ['main']\nsha256 = '{hash}'\n"
+             tenant = '{TENANT}'\nworkspaces = ['main']\nroles = ['admin']\nsha256 = '{hash}'\n"
         );
         std::fs::write(&config, text).unwrap();
         let settings = read(

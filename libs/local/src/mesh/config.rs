@@ -4,13 +4,11 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use data_encoding::HEXLOWER;
 use servo_model::Service;
 use servo_model::service::{HTTP_PORT_OFFSET, METRICS_PORT_OFFSET};
-use sha2::{Digest, Sha256};
 use toml::{Table, Value};
 
-use super::{Instance, LocalMesh, TENANT};
+use super::{Instance, LocalMesh};
 use crate::secret::write_private;
 
 /// The maximum number of database connections of one instance, by the services' defaults.
@@ -76,7 +74,7 @@ fn database(mesh: &LocalMesh) -> Value {
 /// The section that only this service has.
 fn own_section(mesh: &LocalMesh, instance: Instance) -> Option<Table> {
     match instance.service {
-        Service::Gateway => Some(entries([("api_keys", api_keys(mesh))])),
+        Service::Gateway => Some(entries([("api_keys", mesh.keys.setting())])),
         Service::Scheduler => Some(entries([(
             "run_id_secret",
             mesh.run_id_secret.as_str().into(),
@@ -177,20 +175,6 @@ fn peers(mesh: &LocalMesh, instance: Instance) -> Value {
             .map(|peer| (peer.name().into(), address(*peer).into()))
             .collect(),
     )
-}
-
-fn api_keys(mesh: &LocalMesh) -> Value {
-    let key = |(tenant, secret): (&String, &String)| {
-        let id = if tenant == TENANT { "local" } else { tenant };
-        table([
-            ("id", id.into()),
-            ("tenant", tenant.as_str().into()),
-            ("workspaces", Value::Array(vec!["*".into()])),
-            ("roles", Value::Array(vec!["admin".into()])),
-            ("sha256", HEXLOWER.encode(&Sha256::digest(secret)).into()),
-        ])
-    };
-    Value::Array(mesh.api_keys.iter().map(key).collect())
 }
 
 fn table<const N: usize>(pairs: [(&str, Value); N]) -> Value {

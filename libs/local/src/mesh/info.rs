@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use servo_model::Role;
 use servo_model::service::{HTTP_PORT_OFFSET, METRICS_PORT_OFFSET, TRUST_DOMAIN};
 
-use super::{Instance, TENANT};
+use super::Instance;
+use super::keys::Keys;
 use crate::ca::{Ca, Issue};
 use crate::secret::write_private;
 
-pub(super) const API_KEY_FILE: &str = "api-key";
 const INFO_FILE: &str = "mesh.json";
 
 /// Addresses, credentials and files of a running mesh.
@@ -25,8 +26,7 @@ pub struct MeshInfo {
     /// Whether all services run in one process and share one log.
     pub(super) is_one_process: bool,
     pub(super) ports: BTreeMap<Instance, u16>,
-    /// By tenant.
-    pub(super) api_keys: BTreeMap<String, String>,
+    pub(super) keys: Keys,
     pub(super) admin_url: String,
     pub(super) service_url: String,
     pub(super) role_password: String,
@@ -77,24 +77,40 @@ impl MeshInfo {
         self.ports.keys().copied().collect()
     }
 
-    /// Gives access to every workspace of the tenant [`TENANT`].
-    pub fn api_key(&self) -> &str {
-        self.api_key_of(TENANT)
+    /// The administrator's key of a tenant that the mesh was started with.
+    pub fn api_key_of(&self, tenant: &str) -> &str {
+        self.key_of_role(tenant, Role::Admin)
     }
 
-    /// Gives access to every workspace of a tenant that the mesh was started with.
-    pub fn api_key_of(&self, tenant: &str) -> &str {
-        &self.api_keys[tenant]
+    /// A key with one role in every workspace of a tenant.
+    pub fn key_of_role(&self, tenant: &str, role: Role) -> &str {
+        self.keys.of_role(tenant, role)
+    }
+
+    /// A key with one role in the workspace [`super::CONFINED_WORKSPACE`] alone, of a tenant other
+    /// than [`super::TENANT`].
+    pub fn confined_key(&self, tenant: &str, role: Role) -> &str {
+        self.keys.confined(tenant, role)
+    }
+
+    /// The platform operator's key.
+    pub fn platform_key(&self) -> &str {
+        self.keys.platform()
     }
 
     /// The tenants that the mesh was started with.
     pub fn tenants(&self) -> impl Iterator<Item = &str> {
-        self.api_keys.keys().map(String::as_str)
+        self.keys.tenants()
     }
 
-    /// The file with the default API key.
-    pub fn api_key_path(&self) -> PathBuf {
-        self.dir.join(API_KEY_FILE)
+    /// The file with the key of a role in the tenant [`super::TENANT`].
+    pub fn key_path(&self, role: Role) -> PathBuf {
+        self.keys.path(role)
+    }
+
+    /// The file with the platform operator's key.
+    pub fn platform_key_path(&self) -> PathBuf {
+        self.keys.platform_path()
     }
 
     /// The CA certificate for clients of the gateway.

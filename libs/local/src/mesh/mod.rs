@@ -5,6 +5,7 @@
 mod config;
 mod database;
 mod info;
+mod keys;
 mod options;
 mod probe;
 
@@ -28,13 +29,14 @@ use crate::postgres::Postgres;
 use crate::process::{cpu_time, memory_mb, peak_memory_mb};
 use crate::secret::load_or_create_secret;
 use database::Database;
-use info::API_KEY_FILE;
 pub use info::MeshInfo;
+pub use keys::CONFINED_WORKSPACE;
+use keys::Keys;
 pub use options::{Instance, LivenessTimings, MeshOptions};
 use probe::Probe;
 pub use probe::ServiceStatus;
 
-/// The tenant of the default API key.
+/// The tenant of every local mesh.
 pub const TENANT: &str = "demo";
 
 const DRAIN_GRACE: Duration = Duration::from_secs(15);
@@ -93,7 +95,7 @@ impl LocalMesh {
         done(Step::Certificates);
         database.migrate().await?;
         done(Step::Migrations);
-        let api_keys = api_keys(&dir, &options.tenants)?;
+        let keys = Keys::load_or_create(&dir, &options.tenants)?;
         let run_id_secret = load_or_create_secret(&dir.join("run-id-secret"), "")?;
         let page_token_secret = load_or_create_secret(&dir.join("page-token-secret"), "")?;
         let signing_secret = load_or_create_secret(&dir.join("signing-secret"), "")?;
@@ -106,7 +108,7 @@ impl LocalMesh {
         let info = MeshInfo {
             is_one_process: options.one_process.is_some(),
             ports,
-            api_keys,
+            keys,
             admin_url: database.admin_url().to_owned(),
             service_url: service_url.to_owned(),
             role_password: role_password.to_owned(),
@@ -356,23 +358,6 @@ fn write_certificates(dir: &Path) -> Result<Probe> {
             .write(dir, service.name())?;
     }
     Probe::new(dir)
-}
-
-/// The key of [`TENANT`] is in the file that users expect; each other tenant has its own file.
-fn api_keys(dir: &Path, tenants: &[String]) -> Result<BTreeMap<String, String>> {
-    let own = (
-        TENANT.to_owned(),
-        load_or_create_secret(&dir.join(API_KEY_FILE), "servo_")?,
-    );
-    let of = |tenant: &String| {
-        Ok((
-            tenant.clone(),
-            load_or_create_secret(&dir.join(format!("{API_KEY_FILE}-{tenant}")), "servo_")?,
-        ))
-    };
-    std::iter::once(Ok(own))
-        .chain(tenants.iter().map(of))
-        .collect()
 }
 
 fn choose_ports(instances: &[Instance], free: &mut FreePorts) -> Result<BTreeMap<Instance, u16>> {

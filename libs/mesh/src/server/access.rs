@@ -9,7 +9,6 @@ use crate::error::{Error, Reason};
 use crate::tls::PeerIdentity;
 
 const PRESIGNED: &str = "servo-presigned";
-const WORKER_PERMISSIONS: &str = "work.";
 
 /// Returns the caller of an admitted call, or the reason of the refusal.
 pub(super) fn authorise(
@@ -20,7 +19,7 @@ pub(super) fn authorise(
     match &method.access {
         Access::Open => open(method, peer, headers),
         Access::Callers(services) => internal(method, services, peer),
-        Access::Permission(permission) => public(method, permission, peer, headers),
+        Access::Permission(_) => public(method, peer, headers),
         Access::AttemptSignature => signed(method, peer, headers),
     }
 }
@@ -44,21 +43,16 @@ fn internal(method: &Method, services: &[Service], peer: &PeerIdentity) -> Resul
     }
 }
 
-fn public(
-    method: &Method,
-    permission: &str,
-    peer: &PeerIdentity,
-    headers: &HeaderMap,
-) -> Result<Caller, Error> {
-    let for_workers = permission.starts_with(WORKER_PERMISSIONS);
-    match peer {
+fn public(method: &Method, peer: &PeerIdentity, headers: &HeaderMap) -> Result<Caller, Error> {
+    let caller = match peer {
         PeerIdentity::Service(Service::Gateway) => {
-            Caller::from_gateway(headers).ok_or_else(|| principal_missing(method))
+            Caller::from_gateway(headers).ok_or_else(|| principal_missing(method))?
         }
-        PeerIdentity::Worker { .. } if for_workers => Ok(Caller::on_own_behalf(peer)),
-        _ if for_workers => Err(refused(method, peer, "the gateway and workers")),
-        _ => Err(refused(method, peer, "the gateway")),
-    }
+        PeerIdentity::Worker { .. } => Caller::on_own_behalf(peer),
+        _ => return Err(refused(method, peer, "the gateway and workers")),
+    };
+    caller.check_permission(method)?;
+    Ok(caller)
 }
 
 /// The service verifies the signature itself, because it has the keys.

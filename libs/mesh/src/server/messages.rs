@@ -6,6 +6,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame};
+use servo_proto::access::Method;
 use servo_proto::scope::{self, ScopeKind};
 use tonic::Status;
 
@@ -18,6 +19,7 @@ const PREFIX_BYTES: usize = 5;
 #[derive(Debug, Clone)]
 pub(super) struct ScopeCheck {
     pub(super) caller: Caller,
+    pub(super) method: &'static Method,
     pub(super) kind: ScopeKind,
 }
 
@@ -64,7 +66,7 @@ impl MessageCheck {
     }
 
     fn check_scope(&self, frame: &[u8]) -> Result<(), Error> {
-        let Some(ScopeCheck { caller, kind }) = &self.scope_check else {
+        let Some(check) = &self.scope_check else {
             return Ok(());
         };
         if frame[0] != 0 {
@@ -73,9 +75,9 @@ impl MessageCheck {
                 "compressed messages are not supported; send them uncompressed",
             ));
         }
-        let scope = scope::read(*kind, &frame[PREFIX_BYTES..])
+        let scope = scope::read(check.kind, &frame[PREFIX_BYTES..])
             .map_err(|error| Error::new(Reason::InvalidField, error.to_string()))?;
-        caller.check_scope(&scope.tenant, &scope.workspace)
+        check.caller.check_scope(check.method, check.kind, &scope)
     }
 }
 
@@ -152,6 +154,7 @@ mod tests {
 
     use super::*;
     use crate::tls::PeerIdentity;
+    use servo_proto::access::method_of;
 
     fn frame(message: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0];
@@ -192,13 +195,14 @@ mod tests {
         }
     }
 
-    fn scope_check(tenant: &str, workspace: &str) -> Option<ScopeCheck> {
+    fn scope_check(tenant: &str, workspaces: &str) -> Option<ScopeCheck> {
         let mut caller = Caller::on_own_behalf(&PeerIdentity::Worker {
             tenant: tenant.parse().unwrap(),
         });
-        caller.workspace = workspace.into();
+        caller.workspaces = workspaces.parse().unwrap();
         Some(ScopeCheck {
             caller,
+            method: method_of("/servo.v1.SchedulerService/GetRun").unwrap(),
             kind: ScopeKind::Workspace,
         })
     }
@@ -224,12 +228,12 @@ mod tests {
     fn message_about_another_tenant_is_refused() {
         check(
             &[scoped("acme", "w1"), scoped("acme", "w2")],
-            scope_check("acme", ""),
+            scope_check("acme", "-"),
             Ok(()),
         );
         check(
             &[scoped("acme", "w1"), scoped("evil", "w1")],
-            scope_check("acme", ""),
+            scope_check("acme", "-"),
             Err(Reason::TenantMismatch),
         );
         check(
@@ -239,18 +243,18 @@ mod tests {
         );
         check(
             &[vec![]],
-            scope_check("acme", ""),
-            Err(Reason::TenantMismatch),
+            scope_check("acme", "-"),
+            Err(Reason::InvalidField),
         );
         // The last value of a repeated field counts, as in the decoder.
         check(
             &[[scoped("acme", "w"), scoped("evil", "w")].concat()],
-            scope_check("acme", ""),
+            scope_check("acme", "-"),
             Err(Reason::TenantMismatch),
         );
         check(
             &[vec![0xff]],
-            scope_check("acme", ""),
+            scope_check("acme", "-"),
             Err(Reason::InvalidField),
         );
     }

@@ -118,7 +118,7 @@ impl Pipeline {
         let permit = self.permit(target)?;
         let scope_check = caller
             .as_ref()
-            .and_then(|caller| scope_check(caller, &path));
+            .and_then(|caller| scope_check(caller, target));
         let max = self.runtime.common.server.max_message;
         let mut request = if is_grpc(request.headers()) {
             request.map(|body| Body::new(CheckedMessages::new(body, max, scope_check)))
@@ -270,26 +270,50 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 
 /// Returns the tenant check for the call's messages. `None` if the mesh itself calls or the
 /// messages name no tenant.
-fn scope_check(caller: &Caller, path: &str) -> Option<ScopeCheck> {
-    let kind = scope::kind_of(path).filter(|kind| *kind != ScopeKind::Unscoped)?;
+fn scope_check(caller: &Caller, target: Target) -> Option<ScopeCheck> {
+    let Target::Method(method) = target else {
+        return None;
+    };
+    let kind = scope::kind_of(&method.path).filter(|kind| *kind != ScopeKind::Unscoped)?;
     (!caller.is_mesh_service()).then(|| ScopeCheck {
         caller: caller.clone(),
+        method,
         kind,
     })
 }
 
-/// Adds a reason to the UNIMPLEMENTED of generated servers, because every Servo error has one.
+/// Beginnings of the messages with which generated servers refuse a request that they cannot read.
+const UNREADABLE: [&str; 4] = [
+    "failed to decode Protobuf message",
+    "Missing request message",
+    "Unexpected EOF decoding stream",
+    "protocol error: received message with",
+];
+
+/// Adds a reason to the errors of generated servers, because every Servo error has one. They call a
+/// request that cannot be read an internal error; it is the caller's.
 fn with_reason(response: Response<Body>, path: &str) -> Response<Body> {
-    match Status::from_header_map(response.headers()) {
-        Some(status) if status.code() == Code::Unimplemented && status.details().is_empty() => {
-            let error = Error::new(
-                Reason::NotImplemented,
-                format!("{path} is part of the API but not implemented yet"),
-            );
-            Status::from(error).into_http()
-        }
-        _ => response,
-    }
+    let status = Status::from_header_map(response.headers());
+    let Some(status) = status.filter(|status| status.details().is_empty()) else {
+        return response;
+    };
+    let is_unreadable = || {
+        UNREADABLE
+            .iter()
+            .any(|text| status.message().starts_with(text))
+    };
+    let error = match status.code() {
+        Code::Unimplemented => Error::new(
+            Reason::NotImplemented,
+            format!("{path} is part of the API but not implemented yet"),
+        ),
+        Code::Internal if is_unreadable() => Error::new(
+            Reason::InvalidField,
+            format!("the request cannot be read: {}", status.message()),
+        ),
+        _ => return response,
+    };
+    Status::from(error).into_http()
 }
 
 fn record(caller: &Caller) {

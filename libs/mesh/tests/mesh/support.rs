@@ -19,7 +19,7 @@ use servo_local::{Ca, Issue};
 use servo_mesh::{
     Exposure, Fault, Handler, Mesh, NoSections, Serving, Settings, Shutdown, Sources,
 };
-use servo_model::Service;
+use servo_model::{Grants, Role, Service};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
@@ -288,7 +288,12 @@ pub(crate) fn from_ada(path: &str) -> Request<Body> {
     let mut request = request_with(path, &scoped("acme", "prod"));
     set_metadata(
         &mut request,
-        &[("servo-tenant", "acme"), ("servo-principal", "ada")],
+        &[
+            ("servo-tenant", "acme"),
+            ("servo-workspaces", "-"),
+            ("servo-principal", "ada"),
+            ("servo-grants", &Grants::of_role(Role::Admin).to_string()),
+        ],
     );
     request
 }
@@ -301,9 +306,11 @@ pub(crate) fn set_metadata(request: &mut Request<Body>, metadata: &[(&'static st
 
 /// An encoded message with `tenant = 1` and `workspace = 2`.
 pub(crate) fn scoped(tenant: &str, workspace: &str) -> Vec<u8> {
-    let text =
-        |field: u8, text: &str| [&[field << 3 | 2, text.len() as u8], text.as_bytes()].concat();
-    [text(1, tenant), text(2, workspace)].concat()
+    let mut message = Vec::new();
+    for (field, text) in [(1, tenant), (2, workspace)] {
+        prost::encoding::string::encode(field, &text.to_owned(), &mut message);
+    }
+    message
 }
 
 /// A response stream that never sends a message.

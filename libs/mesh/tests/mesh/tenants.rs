@@ -2,7 +2,7 @@
 
 use servo_local::Issue;
 use servo_mesh::{Caller, PeerIdentity, Reason, error};
-use servo_model::Service;
+use servo_model::{Grants, Role, Service, WorkspaceScope};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Extensions};
 use tower::ServiceExt;
@@ -16,9 +16,9 @@ const GET_RUN: &str = "/servo.v1.SchedulerService/GetRun";
 const REGISTER_WORKER: &str = "/servo.v1.DispatcherService/RegisterWorker";
 const CALLER_METADATA: [(&str, &str); 5] = [
     ("servo-tenant", "acme"),
-    ("servo-workspace", "prod"),
+    ("servo-workspaces", "prod"),
     ("servo-principal", "ada"),
-    ("servo-roles", "admin,viewer"),
+    ("servo-grants", "runs.read,work.pull"),
     ("servo-request-id", "r-1"),
 ];
 
@@ -36,16 +36,13 @@ async fn caller_seen(world: &World, client: &str, path: &str) -> (String, usize)
         let Caller {
             peer,
             tenant,
-            workspace,
+            workspaces,
             principal,
-            roles,
+            grants,
             request_id,
         } = caller;
         let tenant = tenant.map(|tenant| tenant.to_string()).unwrap_or_default();
-        let seen = format!(
-            "{peer}|{tenant}|{workspace}|{principal}|{}|{request_id}",
-            roles.join("+")
-        );
+        let seen = format!("{peer}|{tenant}|{workspaces}|{principal}|{grants}|{request_id}");
         response.headers_mut().insert("seen", seen.parse().unwrap());
         response.headers_mut().insert("metadata", metadata.into());
         response
@@ -83,17 +80,18 @@ async fn only_the_gateways_caller_metadata_is_trusted() {
     assert_eq!(
         seen,
         (
-            "spiffe://servo/gateway|acme|prod|ada|admin+viewer|r-1".into(),
+            "spiffe://servo/gateway|acme|prod|ada|runs.read,work.pull|r-1".into(),
             0
         )
     );
     let seen = caller_seen(&world, "scheduler", MAKE_PLANS).await;
-    assert_eq!(seen, ("spiffe://servo/scheduler|||||".into(), 0));
+    assert_eq!(seen, ("spiffe://servo/scheduler||-|||".into(), 0));
     let seen = caller_seen(&world, "worker", REGISTER_WORKER).await;
     assert_eq!(
         seen,
         (
-            "spiffe://servo/worker/acme|acme||spiffe://servo/worker/acme||".into(),
+            "spiffe://servo/worker/acme|acme|-|spiffe://servo/worker/acme|self.read,work.pull,work.report|"
+                .into(),
             0
         )
     );
@@ -116,7 +114,12 @@ async fn request_about_another_tenant_is_refused_without_revealing_it() {
     };
     let fine = (Code::Ok, None, String::new());
     let denied = |reason, message: &str| (Code::PermissionDenied, Some(reason), message.to_owned());
-    let everywhere = [CALLER_METADATA[0], CALLER_METADATA[2]];
+    let everywhere = [
+        CALLER_METADATA[0],
+        ("servo-workspaces", "-"),
+        CALLER_METADATA[2],
+        CALLER_METADATA[3],
+    ];
     assert_eq!(send(&CALLER_METADATA, "acme", "prod").await, fine);
     assert_eq!(send(&everywhere, "acme", "prod").await, fine);
     assert_eq!(
@@ -134,7 +137,7 @@ async fn request_about_another_tenant_is_refused_without_revealing_it() {
         )
     );
     assert_eq!(
-        send(&CALLER_METADATA[2..3], "acme", "prod").await.1,
+        send(&CALLER_METADATA[1..4], "acme", "prod").await.1,
         Some(Reason::TenantMismatch),
         "a principal of no tenant"
     );
@@ -142,6 +145,72 @@ async fn request_about_another_tenant_is_refused_without_revealing_it() {
         send(&CALLER_METADATA[..1], "acme", "prod").await.1,
         Some(Reason::CallerNotAllowed),
         "a tenant without a principal"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_names_are_refused_by_field() {
+    let world = World::new();
+    let running = serve(&world.mesh(Service::Scheduler), accept_all()).await;
+    let gateway = world.peer(Service::Gateway, Service::Scheduler, running.address);
+    let long = "w".repeat(100_000);
+    for (tenant, workspace, field) in [
+        ("", "prod", "tenant"),
+        ("acme", "", "workspace"),
+        ("acme", "-", "workspace"),
+        ("acme", long.as_str(), "workspace"),
+    ] {
+        let mut request = request_with(GET_RUN, &scoped(tenant, workspace));
+        set_metadata(&mut request, &CALLER_METADATA);
+        let status = status_of(gateway.clone(), request).await;
+        assert_eq!(error::reason_of(&status), Some(Reason::InvalidField));
+        assert!(
+            status.message().starts_with(&format!("{field}: ")),
+            "{status}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn permission_is_decided_before_the_handler() {
+    let world = World::new();
+    let running = serve(&world.mesh(Service::Scheduler), accept_all()).await;
+    let gateway = world.peer(Service::Gateway, Service::Scheduler, running.address);
+    for (grants, expected) in [
+        ("runs.read", None),
+        ("runs.cancel,logs.read", Some(Reason::PermissionDenied)),
+        ("", Some(Reason::PermissionDenied)),
+        ("*", Some(Reason::PermissionDenied)),
+    ] {
+        let mut request = request_with(GET_RUN, &scoped("acme", "prod"));
+        set_metadata(&mut request, &CALLER_METADATA);
+        set_metadata(&mut request, &[("servo-grants", grants)]);
+        let status = status_of(gateway.clone(), request).await;
+        assert_eq!(error::reason_of(&status), expected, "{grants}: {status}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn confined_principal_may_call_only_methods_that_check_workspaces() {
+    let world = World::new();
+    let running = serve(&world.mesh(Service::Dispatcher), accept_all()).await;
+    let gateway = world.peer(Service::Gateway, Service::Dispatcher, running.address);
+    let quota = serve(&world.mesh(Service::Quota), accept_all()).await;
+    let quota = world.peer(Service::Gateway, Service::Quota, quota.address);
+    let grants = Grants::of_role(Role::Admin).to_string();
+    let send = async |peer: servo_mesh::Peer, path: &str| {
+        let mut request = request_with(path, &scoped("acme", ""));
+        set_metadata(&mut request, &CALLER_METADATA);
+        set_metadata(&mut request, &[("servo-grants", &grants)]);
+        error::reason_of(&status_of(peer, request).await)
+    };
+    assert_eq!(
+        send(gateway, "/servo.v1.DispatcherService/ListWorkers").await,
+        None
+    );
+    assert_eq!(
+        send(quota, "/servo.v1.QuotaService/ListPools").await,
+        Some(Reason::WorkspaceMismatch)
     );
 }
 
@@ -166,9 +235,9 @@ fn caller_metadata_survives_a_round_trip() {
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
         tenant: Some("acme".parse().unwrap()),
-        workspace: String::new(),
+        workspaces: WorkspaceScope::All,
         principal: "key:1".into(),
-        roles: vec!["worker".into()],
+        grants: Grants::of_role(Role::Worker),
         request_id: "r-2".into(),
     };
     let mut metadata = MetadataMap::new();

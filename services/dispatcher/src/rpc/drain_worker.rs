@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use servo_mesh::Error;
-use servo_proto::v1 as pb;
-use servo_service::request::tenant_scope;
+use servo_mesh::{Caller, Error};
+use servo_proto::{from_proto_duration, v1 as pb};
+use servo_service::request::{required_request_id, tenant_scope};
 
 use super::Dispatcher;
 use super::support::parse::parse_worker_id;
@@ -15,9 +15,10 @@ const GRACE_MAX: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 pub(super) async fn drain_worker(
     dispatcher: &Dispatcher,
-    principal: String,
+    caller: &Caller,
     request: pb::DrainWorkerRequest,
 ) -> Result<pb::DrainWorkerResponse, Error> {
+    required_request_id(&request.request_id)?;
     let grace = request.grace.map(parse_grace).transpose()?;
     let command = Command {
         worker: parse_worker_id(&request.worker_id)?,
@@ -26,11 +27,11 @@ pub(super) async fn drain_worker(
         expected_version: request.expected_version,
         cut_off: grace.map(|grace| servo_mesh::now().plus(grace)),
         requested_by: pb::Actor {
-            principal,
+            principal: caller.principal.clone(),
             comment: request.comment,
         },
     };
-    let (worker, accepted_event_id) = command_worker(dispatcher, command).await?;
+    let (worker, accepted_event_id) = command_worker(dispatcher, caller, command).await?;
     Ok(pb::DrainWorkerResponse {
         worker: Some(worker),
         accepted_event_id,
@@ -38,12 +39,10 @@ pub(super) async fn drain_worker(
 }
 
 fn parse_grace(grace: prost_types::Duration) -> Result<Duration, Error> {
-    let valid = Duration::try_from(grace)
-        .ok()
-        .filter(|grace| *grace <= GRACE_MAX);
+    let valid = from_proto_duration(&grace).filter(|grace| *grace <= GRACE_MAX);
     let message = || {
         format!(
-            "is negative or longer than {} seconds; send a value between",
+            "is negative, malformed or longer than {} seconds; send a value between",
             GRACE_MAX.as_secs()
         )
     };

@@ -1,18 +1,19 @@
 //! ListDispatchPauses: the active pauses of a tenant.
 
-use servo_mesh::Error;
+use servo_mesh::{Caller, Error};
 use servo_model::TenantScope;
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
 use super::support::pages::Pages;
 use super::support::rows::dispatch_pause;
-use crate::store;
+use crate::store::{self, PauseRow};
 use servo_service::errors;
 use servo_service::request::tenant_scope;
 
 pub(super) async fn list_dispatch_pauses(
     dispatcher: &Dispatcher,
+    caller: &Caller,
     request: pb::ListDispatchPausesRequest,
 ) -> Result<pb::ListDispatchPausesResponse, Error> {
     let scope = tenant_scope(&request.tenant)?;
@@ -39,7 +40,12 @@ pub(super) async fn list_dispatch_pauses(
             started.seconds, started.nanos, pause.pause_id
         )
     };
-    let mut all: Vec<pb::DispatchPause> = all.iter().map(dispatch_pause).collect();
+    // A pause of all workspaces holds back the caller's too.
+    let is_visible = |pause: &&PauseRow| {
+        pause.workspace.is_empty() || caller.workspaces.contains(&pause.workspace)
+    };
+    let visible = all.iter().filter(is_visible);
+    let mut all: Vec<pb::DispatchPause> = visible.map(dispatch_pause).collect();
     all.sort_by_key(key);
     all.dedup_by(|left, right| left.pause_id == right.pause_id);
     let pages = Pages {

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use servo_mesh::Error;
 use servo_mesh::filter::{Field, Filter};
+use servo_mesh::{Caller, Error};
 use servo_model::{TenantScope, WorkerId};
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
 use super::support::pages::Pages;
 use super::support::rows::listed_worker;
+use super::support::workspaces::visible_to;
 use crate::core::Worker;
 use crate::store;
 use servo_service::errors;
@@ -39,6 +40,7 @@ static FIELDS: [Field<pb::Worker>; 5] = [
 
 pub(super) async fn list_workers(
     dispatcher: &Dispatcher,
+    caller: &Caller,
     request: pb::ListWorkersRequest,
 ) -> Result<pb::ListWorkersResponse, Error> {
     let filter = Filter::parse(&request.filter, &FIELDS)?;
@@ -50,7 +52,8 @@ pub(super) async fn list_workers(
         filter: &request.filter,
     };
     let (after, size) = pages.begin(request.page_size, &request.page_token)?;
-    let (mut workers, more) = matching_workers(dispatcher, &tenant, &filter, after, size).await?;
+    let (mut workers, more) =
+        matching_workers(dispatcher, &tenant, caller, &filter, after, size).await?;
     let last = workers.last().filter(|_| more);
     let next_page_token = last
         .map(|last| pages.write(&position(last)))
@@ -66,6 +69,7 @@ pub(super) async fn list_workers(
 async fn matching_workers(
     dispatcher: &Dispatcher,
     tenant: &TenantScope,
+    caller: &Caller,
     filter: &Filter<pb::Worker>,
     after: Option<String>,
     size: usize,
@@ -87,7 +91,10 @@ async fn matching_workers(
             .map(position)
             .as_deref()
             .and_then(parse_position);
-        found.extend(seen.into_iter().filter(|worker| filter.matches(worker)));
+        let visible = seen
+            .into_iter()
+            .filter_map(|worker| visible_to(caller, worker));
+        found.extend(visible.filter(|worker| filter.matches(worker)));
         if found.len() > size || rows.len() < ROWS_PER_STATEMENT {
             let more = found.len() > size;
             found.truncate(size);

@@ -61,7 +61,8 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<Streaming<pb::PullTasksRequest>>,
     ) -> Answered<BoxStream<pb::PullTasksResponse>> {
-        pull_tasks::pull_tasks(self, request.into_inner())
+        let caller = Caller::of(request.extensions())?.clone();
+        pull_tasks::pull_tasks(self, &caller, request.into_inner())
             .await
             .map(Response::new)
     }
@@ -70,8 +71,9 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<pb::ListWorkersRequest>,
     ) -> Answered<pb::ListWorkersResponse> {
+        let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
-            list_workers::list_workers(self, request.into_inner()).await?,
+            list_workers::list_workers(self, &caller, request.into_inner()).await?,
         ))
     }
 
@@ -79,9 +81,9 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<pb::DrainWorkerRequest>,
     ) -> Answered<pb::DrainWorkerResponse> {
-        let principal = Caller::of(request.extensions())?.principal.clone();
+        let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
-            drain_worker::drain_worker(self, principal, request.into_inner()).await?,
+            drain_worker::drain_worker(self, &caller, request.into_inner()).await?,
         ))
     }
 
@@ -89,9 +91,9 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<pb::KillWorkerRequest>,
     ) -> Answered<pb::KillWorkerResponse> {
-        let principal = Caller::of(request.extensions())?.principal.clone();
+        let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
-            kill_worker::kill_worker(self, principal, request.into_inner()).await?,
+            kill_worker::kill_worker(self, &caller, request.into_inner()).await?,
         ))
     }
 
@@ -99,9 +101,9 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<pb::PauseDispatchRequest>,
     ) -> Answered<pb::PauseDispatchResponse> {
-        let principal = Caller::of(request.extensions())?.principal.clone();
+        let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
-            pause_dispatch::pause_dispatch(self, principal, request.into_inner()).await?,
+            pause_dispatch::pause_dispatch(self, &caller, request.into_inner()).await?,
         ))
     }
 
@@ -109,9 +111,9 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<pb::ResumeDispatchRequest>,
     ) -> Answered<pb::ResumeDispatchResponse> {
-        let principal = Caller::of(request.extensions())?.principal.clone();
+        let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
-            resume_dispatch::resume_dispatch(self, principal, request.into_inner()).await?,
+            resume_dispatch::resume_dispatch(self, &caller, request.into_inner()).await?,
         ))
     }
 
@@ -119,8 +121,9 @@ impl DispatcherService for Dispatcher {
         &self,
         request: Request<pb::ListDispatchPausesRequest>,
     ) -> Answered<pb::ListDispatchPausesResponse> {
+        let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
-            list_dispatch_pauses::list_dispatch_pauses(self, request.into_inner()).await?,
+            list_dispatch_pauses::list_dispatch_pauses(self, &caller, request.into_inner()).await?,
         ))
     }
 

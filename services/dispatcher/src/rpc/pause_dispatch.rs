@@ -1,6 +1,6 @@
 //! PauseDispatch: stops admission for a tenant, or for one of its workspaces or pools.
 
-use servo_mesh::{Error, Reason};
+use servo_mesh::{Caller, Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::limits::NAME_BYTES_MAX;
 use servo_model::{Digest, EventType, TenantScope};
@@ -14,7 +14,7 @@ use super::support::parse::{check_comment, check_text};
 use super::support::rows::dispatch_pause;
 use crate::store::{self, NewPauseState, PauseRow};
 use servo_service::errors;
-use servo_service::request::tenant_scope;
+use servo_service::request::{required_request_id, tenant_scope};
 
 /// Characters of the hash that names a pause.
 const ID_CHARS: usize = 26;
@@ -23,13 +23,14 @@ const TRIES_MAX: usize = 3;
 
 pub(super) async fn pause_dispatch(
     dispatcher: &Dispatcher,
-    principal: String,
+    caller: &Caller,
     request: pb::PauseDispatchRequest,
 ) -> Result<pb::PauseDispatchResponse, Error> {
     check(&request)?;
+    caller.check_workspace("workspace", &request.workspace)?;
     let tenant = tenant_scope(&request.tenant)?;
     for _ in 0..TRIES_MAX {
-        if let Some(row) = try_pause(dispatcher, &tenant, &principal, &request).await? {
+        if let Some(row) = try_pause(dispatcher, &tenant, &caller.principal, &request).await? {
             let accepted_event_id =
                 servo_model::EventId::from_bytes(*row.event_id.as_bytes()).to_string();
             return Ok(pb::PauseDispatchResponse {
@@ -95,6 +96,7 @@ async fn try_pause(
 }
 
 fn check(request: &pb::PauseDispatchRequest) -> Result<(), Error> {
+    required_request_id(&request.request_id)?;
     if !request.workspace.is_empty() {
         let parsed = request.workspace.parse::<servo_model::WorkspaceId>();
         parsed.map_err(|error| Error::bad_field("workspace", error.to_string()))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use prost::Message as _;
-use servo_mesh::{Error, Reason};
+use servo_mesh::{Caller, Error, Reason};
 use servo_model::{AttemptId, TenantScope, WorkerId};
 use servo_proto::v1::PullReturn;
 use servo_proto::v1::pull_tasks_request::Message as FromWorker;
@@ -19,6 +19,7 @@ use tracing::info;
 use super::Dispatcher;
 use super::support::forward::{holds, not_holder};
 use super::support::parse::{parse_worker_id, worker_tenant};
+use super::support::workspaces::check_workspaces;
 use crate::core::WorkerKey;
 use crate::engine::{Message, RESPONSES_QUEUED_MAX, WorkerConnection};
 use crate::store::{self, WorkerRow};
@@ -30,6 +31,7 @@ const CREDITS_MAX: u32 = 10_000;
 
 pub(super) async fn pull_tasks(
     dispatcher: &Dispatcher,
+    caller: &Caller,
     mut requests: Streaming<pb::PullTasksRequest>,
 ) -> Result<BoxStream<pb::PullTasksResponse>, Status> {
     let first = requests.message().await?;
@@ -41,6 +43,7 @@ pub(super) async fn pull_tasks(
     }
     let row = registered_worker(dispatcher, &tenant, worker, &open.session).await?;
     let info = pulling_worker(worker, &row)?;
+    check_workspaces(caller, &info)?;
     let described = wire::worker(
         worker,
         &open.session,

@@ -1,7 +1,7 @@
 //! RegisterWorker: records a worker and tells it which instance to connect to.
 
 use prost::Message as _;
-use servo_mesh::{Caller, Error, PeerIdentity, Reason};
+use servo_mesh::{Caller, Error, PeerIdentity};
 use servo_model::limits::NAME_BYTES_MAX;
 use servo_proto::{proto_time, v1 as pb};
 use servo_queue::URL_BYTES_MAX;
@@ -9,6 +9,7 @@ use servo_queue::URL_BYTES_MAX;
 use super::Dispatcher;
 use super::support::forward::{holder, holds};
 use super::support::parse::{parse_worker_id, worker_tenant};
+use super::support::workspaces::check_workspaces;
 use crate::core::REGISTRATION_TTL;
 use crate::core::push_targets::allows;
 use crate::{store, wire};
@@ -25,7 +26,7 @@ pub(super) async fn register_worker(
     let worker = parse_worker_id(&request.worker_id)?;
     let info = check(&request)?;
     let tenant = worker_tenant(dispatcher, &request.tenant)?;
-    check_credential(caller, info)?;
+    check_workspaces(caller, info)?;
     check_push_url(dispatcher, &info.push_url)?;
     let signer = &dispatcher.signer;
     wire::worker(worker, &request.session, tenant.clone(), info, 0)
@@ -125,16 +126,4 @@ fn check(request: &pb::RegisterWorkerRequest) -> Result<&pb::WorkerInfo, Error> 
 
 fn is_name(text: &str) -> bool {
     (1..=NAME_BYTES_MAX).contains(&text.len()) && !text.contains('\0')
-}
-
-/// A principal of one workspace may register workers of that workspace only.
-fn check_credential(caller: &Caller, info: &pb::WorkerInfo) -> Result<(), Error> {
-    let own = caller.workspace.as_str();
-    if own.is_empty() || (info.workspaces.len() == 1 && info.workspaces[0] == own) {
-        return Ok(());
-    }
-    let message = format!(
-        "the credential is valid for workspace `{own}` only; register the worker for that workspace alone"
-    );
-    Err(Error::new(Reason::WorkspaceMismatch, message))
 }

@@ -1,6 +1,6 @@
 //! ResumeDispatch: ends a pause.
 
-use servo_mesh::{Error, Reason};
+use servo_mesh::{Caller, Error, Reason};
 use servo_model::EventType;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::limits::NAME_BYTES_MAX;
@@ -13,13 +13,14 @@ use super::support::events::{new_event, new_event_id, payload};
 use super::support::parse::{check_comment, check_text, check_version};
 use crate::store::{self, NewPauseState, PauseRow};
 use servo_service::errors;
-use servo_service::request::tenant_scope;
+use servo_service::request::{required_request_id, tenant_scope};
 
 pub(super) async fn resume_dispatch(
     dispatcher: &Dispatcher,
-    principal: String,
+    caller: &Caller,
     request: pb::ResumeDispatchRequest,
 ) -> Result<pb::ResumeDispatchResponse, Error> {
+    required_request_id(&request.request_id)?;
     check_text("pause_id", &request.pause_id, NAME_BYTES_MAX)?;
     check_comment(&request.comment)?;
     let tenant = tenant_scope(&request.tenant)?;
@@ -32,6 +33,8 @@ pub(super) async fn resume_dispatch(
     let row = store::lock_pause(&mut tx, &tenant, &request.pause_id)
         .await
         .map_err(errors::store)?;
+    // A pause of another workspace is answered like one that does not exist.
+    let row = row.filter(|row| may_resume(caller, row));
     let row = active(row, &request.pause_id)?;
     check_version(request.expected_version, row.version)?;
     let event_id = new_event_id();
@@ -43,7 +46,7 @@ pub(super) async fn resume_dispatch(
         active: false,
         version: row.version + 1,
         event_id: Uuid::from_bytes(*event_id.as_bytes()),
-        principal: &principal,
+        principal: &caller.principal,
         comment: &request.comment,
     };
     store::put_pause(&mut tx, &state)
@@ -57,6 +60,10 @@ pub(super) async fn resume_dispatch(
     Ok(pb::ResumeDispatchResponse {
         accepted_event_id: event_id.to_string(),
     })
+}
+
+fn may_resume(caller: &Caller, row: &PauseRow) -> bool {
+    caller.check_workspace("pause_id", &row.workspace).is_ok()
 }
 
 /// Returns the pause if it is active. Rows of ended pauses are kept, so that an ended pause and an

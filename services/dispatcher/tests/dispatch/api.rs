@@ -57,6 +57,7 @@ async fn pause_stops_admission_until_resumed() {
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
     let pause = || {
         from_ada(api::PauseDispatchRequest {
+            request_id: new_request_id(),
             tenant: tenant(),
             comment: "night".into(),
             ..Default::default()
@@ -98,6 +99,7 @@ async fn pause_stops_admission_until_resumed() {
     let resume = |expected_version| {
         let pause_id = held.pause_id.clone();
         from_ada(api::ResumeDispatchRequest {
+            request_id: new_request_id(),
             tenant: tenant(),
             pause_id,
             expected_version,
@@ -162,6 +164,7 @@ async fn worker_is_listed_drained_and_killed() {
     let worker_id = known[0].worker_id.clone();
     let drain = || {
         from_ada(api::DrainWorkerRequest {
+            request_id: new_request_id(),
             tenant: tenant(),
             worker_id: worker_id.clone(),
             ..Default::default()
@@ -182,6 +185,7 @@ async fn worker_is_listed_drained_and_killed() {
         drained.accepted_event_id
     );
     let kill = from_ada(api::KillWorkerRequest {
+        request_id: new_request_id(),
         tenant: tenant(),
         worker_id,
         expected_version: 9,
@@ -240,6 +244,7 @@ async fn killed_worker_returns_its_attempts() {
         .worker_id
         .clone();
     let kill = api::KillWorkerRequest {
+        request_id: new_request_id(),
         tenant: tenant(),
         worker_id,
         ..Default::default()
@@ -475,6 +480,7 @@ async fn invalid_requests_are_rejected_with_a_reason() {
     let mut gateway = world.peer(Service::Gateway, &dispatcher);
     let worker_id = servo_model::WorkerId::from_bytes([9; 16]).to_string();
     let unknown = api::DrainWorkerRequest {
+        request_id: new_request_id(),
         tenant: tenant(),
         worker_id,
         ..Default::default()
@@ -530,6 +536,7 @@ async fn same_worker_id_in_another_tenant_does_not_block_a_worker() {
             streams.push((tenant, open(tenant, &worker_id).await));
         }
         let drain = api::DrainWorkerRequest {
+            request_id: new_request_id(),
             tenant: tenant(),
             worker_id,
             ..Default::default()
@@ -560,6 +567,7 @@ async fn invalid_commands_are_rejected_by_field() {
     let worker_id = servo_model::WorkerId::from_bytes([9; 16]).to_string();
     for comment in ["a\0b".to_owned(), "x".repeat(64 << 10)] {
         let pause = api::PauseDispatchRequest {
+            request_id: new_request_id(),
             tenant: tenant(),
             comment,
             ..Default::default()
@@ -570,6 +578,7 @@ async fn invalid_commands_are_rejected_by_field() {
             Some(Reason::InvalidField)
         );
         let resume = api::ResumeDispatchRequest {
+            request_id: new_request_id(),
             tenant: tenant(),
             comment: comment.clone(),
             ..Default::default()
@@ -580,6 +589,7 @@ async fn invalid_commands_are_rejected_by_field() {
         );
         let (worker_id, tenant) = (worker_id.clone(), tenant());
         let kill = api::KillWorkerRequest {
+            request_id: new_request_id(),
             tenant,
             worker_id,
             comment,
@@ -591,6 +601,7 @@ async fn invalid_commands_are_rejected_by_field() {
         );
     }
     let pool = api::PauseDispatchRequest {
+        request_id: new_request_id(),
         tenant: tenant(),
         pool: "a\0b".into(),
         ..Default::default()
@@ -601,6 +612,7 @@ async fn invalid_commands_are_rejected_by_field() {
     );
     let pause_id = "a\0b".to_owned();
     let resume = api::ResumeDispatchRequest {
+        request_id: new_request_id(),
         tenant: tenant(),
         pause_id,
         ..Default::default()
@@ -611,6 +623,7 @@ async fn invalid_commands_are_rejected_by_field() {
     );
     for seconds in [-1, i64::MAX, 400_000_000_000] {
         let drain = api::DrainWorkerRequest {
+            request_id: new_request_id(),
             tenant: tenant(),
             worker_id: worker_id.clone(),
             grace: Some(prost_types::Duration { seconds, nanos: 0 }),
@@ -633,6 +646,7 @@ async fn concurrent_first_pauses_return_the_same_pause() {
             let mut gateway = world.peer(Service::Gateway, &dispatcher);
             let (pool, comment) = (pool.to_string(), number.to_string());
             let pause = api::PauseDispatchRequest {
+                request_id: new_request_id(),
                 tenant: tenant(),
                 pool,
                 comment,

@@ -1,6 +1,7 @@
 //! A dispatcher with everything it depends on.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use servo_client::{Client, Credentials, Tls, api};
 use servo_dispatcher::Config;
 use servo_local::{Ca, FreePorts, Issue, TestDatabase};
 use servo_mesh::{Fault, Mesh, NoSections, Settings, Shutdown, Sources};
-use servo_model::{Digest, RunId, Service, ShardId, Stream};
+use servo_model::{Digest, Grants, Role, RunId, Service, ShardId, Stream};
 use servo_proto::v1::callback_service_server::CallbackServiceServer;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::quota_service_server::{QuotaService, QuotaServiceServer};
@@ -307,13 +308,20 @@ pub(crate) async fn until<F: AsyncFnMut() -> bool>(what: &str, mut condition: F)
         .unwrap_or_else(|_| panic!("it never came true: {what}"));
 }
 
+/// Returns an id that no other request of this process has.
+pub(crate) fn new_request_id() -> String {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    format!("request-{}", LAST.fetch_add(1, Ordering::Relaxed))
+}
+
 /// A message as `ada` sends it through the gateway.
 pub(crate) fn from_ada<T>(message: T) -> tonic::Request<T> {
     let mut request = tonic::Request::new(message);
     for (name, value) in [
         ("servo-tenant", TENANT),
         ("servo-principal", "user:ada"),
-        ("servo-roles", "admin"),
+        ("servo-workspaces", "-"),
+        ("servo-grants", &Grants::of_role(Role::Admin).to_string()),
     ] {
         request.metadata_mut().insert(name, value.parse().unwrap());
     }

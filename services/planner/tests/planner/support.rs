@@ -4,7 +4,7 @@ use servo_local::{Ca, Issue, TestDatabase, free_port};
 use servo_mesh::{
     Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Settings, Shutdown, Sources,
 };
-use servo_model::Service;
+use servo_model::{Grants, Role, Service, WorkspaceScope};
 use servo_proto::v1::code_ref::Target;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::{
@@ -153,9 +153,9 @@ pub(crate) fn by_user_of<T>(tenant: &str, message: T) -> Request<T> {
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
         tenant: Some(tenant.parse().unwrap()),
-        workspace: String::new(),
+        workspaces: WorkspaceScope::All,
         principal: "user:ann".to_owned(),
-        roles: vec!["admin".to_owned()],
+        grants: Grants::of_role(Role::Admin),
         request_id: String::new(),
     };
     let mut request = Request::new(message);

@@ -234,8 +234,8 @@ async fn invalid_fields_are_named_and_change_nothing() {
     };
     refused(
         client.get_quota(by_user(uppercase)).await,
-        Reason::TenantMismatch,
-        "ACME",
+        Reason::InvalidField,
+        "tenant: `ACME` is not a tenant name",
     );
     assert_eq!(
         (world.events().await, world.quota_of(TENANT).await.version),

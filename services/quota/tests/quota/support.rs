@@ -7,7 +7,7 @@ use servo_mesh::{
     Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Serving, Settings, Shutdown,
     Sources,
 };
-use servo_model::Service;
+use servo_model::{Grants, Service, WorkspaceScope};
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
 use servo_proto::v1::{GetQuotaRequest, GetQuotaResponse, QuotaLimits, UpdateQuotaRequest};
 use sqlx::{Connection, PgConnection};
@@ -198,9 +198,9 @@ pub(crate) fn by<T>(tenant: &str, message: T) -> Request<T> {
     let caller = Caller {
         peer: PeerIdentity::Service(Service::Gateway),
         tenant: Some(tenant.parse().unwrap()),
-        workspace: String::new(),
+        workspaces: WorkspaceScope::All,
         principal: "user:ann".to_owned(),
-        roles: vec!["admin".to_owned()],
+        grants: Grants::platform(),
         request_id: String::new(),
     };
     let mut request = Request::new(message);

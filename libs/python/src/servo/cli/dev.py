@@ -121,6 +121,6 @@ def _print_event(mesh: Mesh, as_json: bool) -> None:
     if as_json:
         return show.print_json(mesh.facts)
     click.echo(f"  API        {mesh.url}  tenant {mesh.tenant}, workspace {mesh.workspace}")
-    click.echo(f"  API key    {mesh.api_key_file}")
+    click.echo(f"  API key    {mesh.api_key_file}  (keys of other roles are beside it)")
     click.echo(f"  logs       {mesh.logs}")
     return click.echo("commands in this folder find it by themselves; Ctrl-C stops it\n")

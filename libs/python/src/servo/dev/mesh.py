@@ -30,6 +30,7 @@ class Mesh:
     tenant: str
     workspace: str
     api_key_file: Path
+    worker_key_file: Path
     ca_file: Path
     server_name: str
     logs: Path
@@ -46,6 +47,11 @@ class Mesh:
             "SERVO_CA_FILE": str(self.ca_file),
             "SERVO_SERVER_NAME": self.server_name,
         }
+
+    @property
+    def worker_environment(self) -> dict[str, str]:
+        """The same with the key of a worker, which may do nothing else."""
+        return self.environment | {"SERVO_API_KEY": self.worker_key_file.read_text().strip()}
 
     @property
     def facts(self) -> dict[str, str]:
@@ -79,6 +85,7 @@ def running(folder: Path, workspace: str) -> Iterator[Mesh]:
             tenant=facts["tenant"],
             workspace=workspace,
             api_key_file=Path(facts["api_key_file"]),
+            worker_key_file=Path(facts["api_key_files"]["worker"]),
             ca_file=Path(facts["ca_file"]),
             server_name="localhost",
             logs=folder / "logs",

@@ -42,7 +42,7 @@ def working(mesh: Mesh, folder: Path, *, slots: int) -> Iterator[RunningWorker]:
     command += ["--slots", str(slots), "--state", str(folder), "--drain-grace", str(_DRAIN_GRACE)]
     file = mesh.logs / "worker.log"
     with file.open("a") as log:
-        started = process.start(command, environment=mesh.environment, stdout=log, stderr=subprocess.STDOUT)
+        started = process.start(command, environment=mesh.worker_environment, stdout=log, stderr=subprocess.STDOUT)
         try:
             yield RunningWorker(started, file)
         finally:

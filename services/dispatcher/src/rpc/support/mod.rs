@@ -6,3 +6,4 @@ pub(super) mod pages;
 pub(super) mod parse;
 pub(super) mod rows;
 pub(super) mod worker_command;
+pub(super) mod workspaces;

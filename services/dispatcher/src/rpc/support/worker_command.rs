@@ -1,7 +1,7 @@
 //! DrainWorker and KillWorker: writes the command's row and its event in one transaction. The
 //! holder of the tenant's admission shard then sends the command to the worker.
 
-use servo_mesh::{Error, Reason};
+use servo_mesh::{Caller, Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::{EventType, TenantScope, Timestamp, WorkerId};
 use servo_proto::{proto_time, v1 as pb};
@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::events::{new_event, new_event_id, payload};
 use super::parse::{check_comment, check_version};
 use super::rows::listed_worker;
+use super::workspaces::{check_workspaces, visible_to};
 use crate::rpc::Dispatcher;
 use crate::store::{self, WorkerRow};
 use servo_service::errors;
@@ -28,6 +29,7 @@ pub(in crate::rpc) struct Command {
 /// Records the command. A command that the worker has already, or a weaker one, changes nothing.
 pub(in crate::rpc) async fn command_worker(
     dispatcher: &Dispatcher,
+    caller: &Caller,
     command: Command,
 ) -> Result<(pb::Worker, String), Error> {
     check_comment(&command.requested_by.comment)?;
@@ -40,12 +42,15 @@ pub(in crate::rpc) async fn command_worker(
     let row = store::lock_worker(&mut tx, &command.tenant, command.worker)
         .await
         .map_err(errors::store)?;
-    let mut row = row.ok_or_else(|| {
+    // A worker of other workspaces is answered like one that does not exist.
+    let visible = row.filter(|row| visible_to(caller, listed_worker(row)).is_some());
+    let mut row = visible.ok_or_else(|| {
         Error::new(
             Reason::WorkerNotFound,
             format!("there is no worker {}", command.worker),
         )
     })?;
+    check_workspaces(caller, &listed_worker(&row).info.unwrap_or_default())?;
     check_version(command.expected_version, row.version)?;
     if row.command < command.command as i16 {
         let event = apply(&mut row, &command);
