@@ -188,7 +188,7 @@ async fn every_dispatcher_returns_the_usage_of_limits() {
         assert_eq!(used(rival).await, Some(nothing));
         let refused = rival.dispatches_of(TENANT).await.unwrap_err();
         assert!(
-            format!("{refused:#}").contains("not accessible with this API key"),
+            format!("{refused:#}").contains("is not open to this caller"),
             "{refused:#}"
         );
     }
