@@ -69,7 +69,9 @@ fn citations() -> Citations {
     for path in code_files() {
         let text = read(&path);
         let file = relative(&path);
-        for entry in text.split(is_not_of_a_word).filter_map(Entry::parse) {
+        // Colons belong to a word here, so that a variant such as `Value::F64` is not an entry.
+        let words = text.split(|letter| is_not_of_a_word(letter) && letter != ':');
+        for entry in words.filter_map(|word| Entry::parse(word.trim_matches(':'))) {
             found
                 .entry(entry)
                 .or_default()
