@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,11 @@ def shop(mesh: Mesh, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]
 
 
 @pytest.mark.mesh
-def test_limits_are_set_individually_and_shown_with_usage(shop: Shop) -> None:
+def test_limits_are_set_individually_and_shown_with_usage(shop: Shop, mesh: Mesh) -> None:
+    refused = shop.servo("quota", "set", "max_queued_runs=900")
+    assert "only the platform operator holds it" in refused.stderr
+    key = (mesh.folder / "keys/platform-operator").read_text().strip()
+    shop = dataclasses.replace(shop, environment={**shop.environment, "SERVO_API_KEY": key})
     shop.ok("quota", "set", "max_queued_runs=900", "max_run_duration=2h")
     shop.ok("quota", "set", "max_queued_runs=800")
     answer = json.loads(shop.ok("quota", "show", "--json"))
