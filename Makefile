@@ -54,7 +54,7 @@ lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale
 	$(BUF) lint
 	$(BUF) format --diff --exit-code --exclude-path proto/google
 	$(BUF) breaking --against proto/baseline.binpb
-	cargo test --quiet -p servo-proto --test snapshot
+	cargo test --quiet --workspace --test snapshot
 	cargo deny --log-level error check licenses bans sources
 	cargo machete --with-metadata
 	$(PYTHON_LINT)
@@ -95,7 +95,7 @@ wheel: ## the Python package with the server in it, as a file in dist/ that pip 
 baseline: ## re-cut the baseline that breaking changes are measured against (in a commit of its own)
 	@scripts/bootstrap lint
 	$(BUF) build --exclude-source-info -o proto/baseline.binpb
-	SERVO_BLESS=1 cargo test --quiet -p servo-proto --test snapshot
+	SERVO_BLESS=1 cargo test --quiet --workspace --test snapshot
 
 sim: ## property tests, model comparisons, 10,000 simulated worlds, Python against Rust; SEED=n replays one, BUG=n plants a bug
 ifneq ($(SEED)$(BUG),)
