@@ -7,7 +7,8 @@ use servo_proto::v1 as pb;
 use super::Dispatcher;
 use super::support::pages::Pages;
 use super::support::rows::dispatch_pause;
-use crate::store::{self, PauseRow};
+use super::support::workspaces::sees_pause;
+use crate::store;
 use servo_service::errors;
 use servo_service::request::tenant_scope;
 
@@ -40,11 +41,7 @@ pub(super) async fn list_dispatch_pauses(
             started.seconds, started.nanos, pause.pause_id
         )
     };
-    // A pause of all workspaces holds back the caller's too.
-    let is_visible = |pause: &&PauseRow| {
-        pause.workspace.is_empty() || caller.workspaces.contains(&pause.workspace)
-    };
-    let visible = all.iter().filter(is_visible);
+    let visible = all.iter().filter(|pause| sees_pause(caller, pause));
     let mut all: Vec<pb::DispatchPause> = visible.map(dispatch_pause).collect();
     all.sort_by_key(key);
     all.dedup_by(|left, right| left.pause_id == right.pause_id);

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::Dispatcher;
 use super::support::events::{new_event, new_event_id, payload};
 use super::support::parse::{check_comment, check_text, check_version};
+use super::support::workspaces::sees_pause;
 use crate::store::{self, NewPauseState, PauseRow};
 use servo_service::errors;
 use servo_service::request::{required_request_id, tenant_scope};
@@ -34,8 +35,9 @@ pub(super) async fn resume_dispatch(
         .await
         .map_err(errors::store)?;
     // A pause of another workspace is answered like one that does not exist.
-    let row = row.filter(|row| may_resume(caller, row));
+    let row = row.filter(|row| sees_pause(caller, row));
     let row = active(row, &request.pause_id)?;
+    caller.check_workspace("pause_id", &row.workspace)?;
     check_version(request.expected_version, row.version)?;
     let event_id = new_event_id();
     let state = NewPauseState {
@@ -60,10 +62,6 @@ pub(super) async fn resume_dispatch(
     Ok(pb::ResumeDispatchResponse {
         accepted_event_id: event_id.to_string(),
     })
-}
-
-fn may_resume(caller: &Caller, row: &PauseRow) -> bool {
-    caller.check_workspace("pause_id", &row.workspace).is_ok()
 }
 
 /// Returns the pause if it is active. Rows of ended pauses are kept, so that an ended pause and an

@@ -1,7 +1,9 @@
-//! The workspaces of workers, for principals that are confined to some workspaces.
+//! The workspaces of workers and pauses, for principals that are confined to some workspaces.
 
 use servo_mesh::{Caller, Error};
 use servo_proto::v1 as pb;
+
+use crate::store::PauseRow;
 
 /// Refuses a worker that serves workspaces where the caller may not act. A worker without a list
 /// serves all workspaces.
@@ -31,4 +33,10 @@ pub(in crate::rpc) fn visible_to(caller: &Caller, mut worker: pb::Worker) -> Opt
         .retain(|name| caller.workspaces.contains(name));
     let is_visible = !info.workspaces.is_empty();
     is_visible.then_some(worker)
+}
+
+/// Returns whether the caller may see a pause: one of its workspaces, or one of all workspaces,
+/// which holds back its own too.
+pub(in crate::rpc) fn sees_pause(caller: &Caller, pause: &PauseRow) -> bool {
+    pause.workspace.is_empty() || caller.workspaces.contains(&pause.workspace)
 }
