@@ -7,8 +7,8 @@ use std::str::FromStr;
 use crate::coded_enum::coded_enum;
 
 coded_enum! {
-    /// What a method requires from its caller. The number is the place in [`Grants`]; it is neither
-    /// stored nor sent.
+    /// A permission that a method requires from its caller. The number is its bit in [`Grants`]; it
+    /// is neither stored nor sent.
     Permission {
         /// Read assets, lineage, deployments, plans, partitions, materialisations and check results.
         AssetsRead = 0, "assets.read";

@@ -1,5 +1,5 @@
-//! Who may call what: every public method, as every kind of caller, against the table of
-//! permissions.
+//! Permissions: calls every public method as every kind of caller and compares the answers with the
+//! table of permissions.
 //!
 //! `access/requests.json` has a request for each method. A method without one fails the test.
 

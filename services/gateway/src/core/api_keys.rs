@@ -43,7 +43,7 @@ pub struct Principal {
     pub kind: PrincipalKind,
 }
 
-/// What a principal may do where.
+/// The tenant, workspaces and roles of a principal, or that it is the platform operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PrincipalKind {
     /// Belongs to one tenant and holds the same roles in all its workspaces.

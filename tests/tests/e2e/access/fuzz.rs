@@ -177,6 +177,7 @@ async fn read(user: User, run_id: String, stopped: Arc<AtomicBool>, reads: Arc<A
     while !stopped.load(Ordering::Relaxed) {
         user.run(&run_id).await.expect("GetRun of the quiet tenant");
         reads.fetch_add(1, Ordering::Relaxed);
+        // A pace, not a wait: reads without a pause would take the processor from the fuzz.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
