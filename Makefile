@@ -54,6 +54,7 @@ lint: ## formatting, clippy, ruff, mypy, proto rules, breaking changes and stale
 	$(BUF) lint
 	$(BUF) format --diff --exit-code --exclude-path proto/google
 	$(BUF) breaking --against proto/baseline.binpb
+	$(BUF) breaking --config buf.mesh.yaml --against proto/baseline_mesh.binpb
 	cargo test --quiet --workspace --test snapshot
 	cargo deny --log-level error check licenses bans sources
 	cargo machete --with-metadata
@@ -94,7 +95,8 @@ wheel: ## the Python package with the server in it, as a file in dist/ that pip 
 
 baseline: ## re-cut the baseline that breaking changes are measured against (in a commit of its own)
 	@scripts/bootstrap lint
-	$(BUF) build --exclude-source-info -o proto/baseline.binpb
+	$(BUF) build --exclude-source-info --path proto/servo/v1 -o proto/baseline.binpb
+	$(BUF) build --exclude-source-info --path proto/servo/mesh -o proto/baseline_mesh.binpb
 	SERVO_BLESS=1 cargo test --quiet --workspace --test snapshot
 
 sim: ## property tests, model comparisons, 10,000 simulated worlds, Python against Rust; SEED=n replays one, BUG=n plants a bug

@@ -158,7 +158,7 @@ impl User {
         };
         let found = self
             .platform
-            .scheduler()
+            .system()
             .verify_projection(request)
             .await
             .context("verify")?

@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// A subject that messages are published about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Topic {
-    /// `servo.v1.RunChanged`, keyed by run.
+    /// `servo.mesh.v1.RunChanged`, keyed by run.
     Runs,
 }
 
@@ -35,7 +35,7 @@ impl Topic {
     /// The type of its messages as a CloudEvents attribute.
     pub const fn message_type(self) -> &'static str {
         match self {
-            Topic::Runs => "servo.v1.RunChanged",
+            Topic::Runs => "servo.mesh.v1.RunChanged",
         }
     }
 }

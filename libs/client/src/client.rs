@@ -11,6 +11,7 @@ use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_proto::v1::system_service_client::SystemServiceClient;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
 
 use crate::connection::{Authorization, Connection};
@@ -128,6 +129,10 @@ impl Client {
 
     pub fn scheduler(&self) -> SchedulerServiceClient<Connection> {
         SchedulerServiceClient::new(self.connection.clone())
+    }
+
+    pub fn system(&self) -> SystemServiceClient<Connection> {
+        SystemServiceClient::new(self.connection.clone())
     }
 
     pub fn dispatcher(&self) -> DispatcherServiceClient<Connection> {

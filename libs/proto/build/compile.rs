@@ -4,12 +4,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Compiles all of `servo/v1` under `root`.
+/// The folders of our packages, relative to the root of the proto files.
+const FOLDERS: [&str; 2] = ["servo/v1", "servo/mesh/v1"];
+
+/// Compiles both packages under `root`.
 pub(crate) fn compile(root: &Path) -> Result<protox::Compiler> {
     let mut compiler = protox::Compiler::new([root])?;
     // prost-build panics when an imported file is missing from the set.
     compiler.include_imports(true).include_source_info(true);
-    compiler.open_files(proto_files(&root.join("servo/v1"))?)?;
+    for folder in FOLDERS {
+        compiler.open_files(proto_files(&root.join(folder))?)?;
+    }
     Ok(compiler)
 }
 

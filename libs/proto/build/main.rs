@@ -44,8 +44,8 @@ fn main() -> Result<()> {
 fn generate(files: prost_types::FileDescriptorSet) -> Result<()> {
     tonic_prost_build::configure()
         .generate_default_stubs(true)
-        .btree_map(".servo.v1")
-        .bytes(".servo.v1")
+        .btree_map(".servo")
+        .bytes(".servo")
         .compile_fds(files)
-        .context("generate the Rust code of servo.v1")
+        .context("generate the Rust code of proto/")
 }

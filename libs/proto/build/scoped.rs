@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use prost_reflect::{DescriptorPool, Kind, MessageDescriptor};
 
+use crate::rules;
+
 pub(crate) fn implementations(pool: &DescriptorPool) -> String {
     let mut code = String::new();
     for request in requests(pool) {
@@ -15,7 +17,9 @@ pub(crate) fn implementations(pool: &DescriptorPool) -> String {
 }
 
 fn requests(pool: &DescriptorPool) -> Vec<MessageDescriptor> {
-    let services = pool.services().filter(|s| s.package_name() == "servo.v1");
+    let services = pool
+        .services()
+        .filter(|s| rules::PACKAGES.contains(&s.package_name()));
     let mut seen = BTreeSet::new();
     services
         .flat_map(|s| s.methods().map(|m| m.input()).collect::<Vec<_>>())
@@ -30,10 +34,18 @@ fn implementation(request: &MessageDescriptor) -> String {
         "\"\""
     };
     format!(
-        "impl Scoped for v1::{} {{ fn tenant(&self) -> &str {{ &self.tenant }} \
+        "impl Scoped for {} {{ fn tenant(&self) -> &str {{ &self.tenant }} \
          fn workspace(&self) -> &str {{ {workspace} }} }}\n",
-        request.name()
+        rust_path(request)
     )
+}
+
+/// `servo.mesh.v1.CountRunsRequest` is `mesh::v1::CountRunsRequest` in the crate.
+fn rust_path(message: &MessageDescriptor) -> String {
+    message
+        .full_name()
+        .trim_start_matches("servo.")
+        .replace('.', "::")
 }
 
 fn is_string(message: &MessageDescriptor, number: u32, name: &str) -> bool {

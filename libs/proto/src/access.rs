@@ -7,9 +7,9 @@ use servo_model::Permission;
 
 mod rules;
 
-pub use rules::{Access, HttpRoute, Method, read_methods};
+pub use rules::{Access, HttpRoute, Method, PACKAGES, read_methods};
 
-/// Every method of servo.v1, in the order of the descriptors.
+/// Every method of both packages, in the order of the descriptors.
 pub fn methods() -> &'static [Method] {
     static METHODS: LazyLock<Vec<Method>> =
         LazyLock::new(|| read_methods(crate::descriptors()).expect("the build checked the rules"));
@@ -23,7 +23,7 @@ pub fn method_of(path: &str) -> Option<&'static Method> {
     BY_PATH.get(path).copied()
 }
 
-/// The access rule of the method at a gRPC path; `None` when servo.v1 has no such method.
+/// The access rule of the method at a gRPC path; `None` when there is no such method.
 pub fn access_of(path: &str) -> Option<&'static Access> {
     method_of(path).map(|m| &m.access)
 }

@@ -1,4 +1,5 @@
-//! Generated servo.v1 types, their file descriptor set, and the access rule of each method.
+//! Generated types, their file descriptor set, and the access rule of each method, of two packages:
+//! [`v1`], the public API, and [`mesh::v1`], what only services of the mesh call.
 //!
 //! The source is `proto/`; the build script compiles it without a protoc and rejects an API in
 //! which a method has no access rule or a public method has no HTTP route
@@ -21,7 +22,7 @@ pub use fingerprint::request_fingerprint;
 pub use kind::kind_of;
 pub use time::{from_proto_duration, from_proto_time, proto_time};
 
-/// Messages, enums, clients and servers. A server returns UNIMPLEMENTED for methods that it does
+/// The public API: messages, enums, clients and servers. A server returns UNIMPLEMENTED for methods that it does
 /// not override.
 #[allow(
     clippy::all,
@@ -33,7 +34,22 @@ pub mod v1 {
     tonic::include_proto!("servo.v1");
 }
 
-/// The encoded descriptors of servo.v1 and its imports, including comments and extensions.
+/// What only services of the mesh call. It may change as long as a service still works beside the
+/// version before.
+pub mod mesh {
+    /// Messages, clients and servers, like those of [`crate::v1`].
+    #[allow(
+        clippy::all,
+        clippy::unwrap_used,
+        unreachable_pub,
+        reason = "generated code"
+    )]
+    pub mod v1 {
+        tonic::include_proto!("servo.mesh.v1");
+    }
+}
+
+/// The encoded descriptors of both packages and their imports, including comments and extensions.
 pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.binpb"));
 
 /// [`DESCRIPTOR_SET`], decoded once.

@@ -11,6 +11,8 @@ use prost::bytes::Buf;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use prost_reflect::{Kind, MessageDescriptor};
 
+use crate::access::PACKAGES;
+
 const TENANT_FIELD: u32 = 1;
 const WORKSPACE_FIELD: u32 = 2;
 
@@ -47,12 +49,12 @@ impl crate::Scoped for Scope {
 #[error("the request is not a well-formed protobuf message")]
 pub struct Malformed;
 
-/// The kind of the method at a gRPC path; `None` when servo.v1 has no such method.
+/// The kind of the method at a gRPC path; `None` when there is no such method.
 pub fn kind_of(path: &str) -> Option<ScopeKind> {
     static BY_PATH: LazyLock<HashMap<String, ScopeKind>> = LazyLock::new(|| {
         let services = crate::descriptors()
             .services()
-            .filter(|s| s.package_name() == "servo.v1");
+            .filter(|s| PACKAGES.contains(&s.package_name()));
         let methods = services.flat_map(|s| s.methods().collect::<Vec<_>>());
         methods
             .map(|m| {

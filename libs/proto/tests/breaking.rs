@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail, ensure};
 mod tree;
 
 const FILE: &str = "servo/v1/mesh.proto";
+const MESH_FILE: &str = "servo/mesh/v1/scheduler.proto";
+const MESH_FIELD: &str =
+    "  // Runs that were accepted and have not started.\n  uint32 waiting = 2;\n";
 const FIELD: &str = "  // Its release (\"0.1.0\").\n  string version = 3;\n";
 
 #[test]
@@ -52,6 +55,23 @@ fn added_field_passes() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn mesh_is_guarded_on_the_wire() -> Result<()> {
+    let renamed = MESH_FIELD.replace("waiting", "queued");
+    let output = mesh_breaking(&renamed)?;
+    ensure!(output.status.success(), "{}", output_text(&output));
+    let retyped = MESH_FIELD.replace("uint32", "string");
+    let output = mesh_breaking(&retyped)?;
+    let complaint = "with name \"waiting\" on message \"CountRunsResponse\" changed type";
+    ensure!(!output.status.success(), "buf accepted it");
+    ensure!(
+        output_text(&output).contains(complaint),
+        "{}",
+        output_text(&output)
+    );
+    Ok(())
+}
+
 fn check(after: &str, complaint: &str) -> Result<()> {
     let output = breaking(FIELD, after)?;
     ensure!(!output.status.success(), "buf accepted it");
@@ -65,21 +85,31 @@ fn check(after: &str, complaint: &str) -> Result<()> {
 
 // Compares a copy of the API, changed in one place, with the committed baseline.
 fn breaking(before: &str, after: &str) -> Result<Output> {
+    run("buf.yaml", "baseline.binpb", FILE, (before, after))
+}
+
+fn mesh_breaking(after: &str) -> Result<Output> {
+    run(
+        "buf.mesh.yaml",
+        "baseline_mesh.binpb",
+        MESH_FILE,
+        (MESH_FIELD, after),
+    )
+}
+
+fn run(config: &str, baseline: &str, file: &str, (before, after): (&str, &str)) -> Result<Output> {
     let folder = tempfile::tempdir()?;
-    tree::copy_and_change(&folder.path().join("proto"), FILE, before, after)?;
-    std::fs::copy(
-        tree::root().join("buf.yaml"),
-        folder.path().join("buf.yaml"),
-    )?;
+    tree::copy_and_change(&folder.path().join("proto"), file, before, after)?;
+    std::fs::copy(tree::root().join(config), folder.path().join(config))?;
     let baseline = tree::root()
-        .join("proto/baseline.binpb")
+        .join("proto")
+        .join(baseline)
         .canonicalize()
         .context("the baseline is committed")?;
     let mut command = Command::new(buf()?);
+    command.current_dir(folder.path()).arg("breaking");
     command
-        .current_dir(folder.path())
-        .arg("breaking")
-        .arg("--against")
+        .args(["--config", config, "--against"])
         .arg(baseline);
     command.output().context("run buf")
 }

@@ -1,6 +1,9 @@
 //! An API that violates its own rules does not build. The build script calls the same two
 //! functions.
 
+use std::fs;
+use std::path::Path;
+
 use anyhow::{Result, ensure};
 use servo_proto::access::read_methods;
 
@@ -8,6 +11,7 @@ use servo_proto::access::read_methods;
 mod compile;
 mod tree;
 
+const SCHEDULER_MESH: &str = "servo/mesh/v1/scheduler.proto";
 const OPEN: &str = "option (servo.v1.access) = {open: true};";
 
 #[test]
@@ -85,10 +89,38 @@ fn stream_in_both_directions_with_a_route_does_not_build() -> Result<()> {
 
 #[test]
 fn internal_method_with_a_route_does_not_build() -> Result<()> {
+    let rule = "rpc CountRuns(CountRunsRequest) returns (CountRunsResponse) {\n";
+    let routed = format!("{rule}    option (google.api.http) = {{get: \"/v1/runCount\"}};\n");
+    let import = "import \"servo/v1/options.proto\";\n";
+    let folder = tempfile::tempdir()?;
+    tree::copy_and_change(folder.path(), SCHEDULER_MESH, rule, &routed)?;
+    let file = folder.path().join(SCHEDULER_MESH);
+    let imported = fs::read_to_string(&file)?.replace(
+        import,
+        &format!("import \"google/api/annotations.proto\";\n{import}"),
+    );
+    fs::write(&file, imported)?;
+    expect_fault(folder.path(), "CountRuns: is internal but has a route")
+}
+
+#[test]
+fn internal_method_of_the_public_package_does_not_build() -> Result<()> {
     let public = "{permission: \"self.read\"}";
     let internal = "{callers: {services: [\"console\"]}}";
-    let fault = "servo.v1.AccessService.WhoAmI: is internal but has a route";
+    let fault = "servo.v1.AccessService.WhoAmI: is internal; move it to servo.mesh.v1";
     check_in("servo/v1/access.proto", public, internal, fault)
+}
+
+#[test]
+fn public_method_of_the_mesh_package_does_not_build() -> Result<()> {
+    let internal = "      callers: {\n        services: [\"quota\"]\n      }\n";
+    let fault = "servo.mesh.v1.SchedulerMeshService.CountRuns: has no callers";
+    check_in(
+        SCHEDULER_MESH,
+        internal,
+        "      permission: \"runs.read\"\n",
+        fault,
+    )
 }
 
 fn check(before: &str, after: &str, fault: &str) -> Result<()> {
@@ -100,7 +132,11 @@ fn check(before: &str, after: &str, fault: &str) -> Result<()> {
 fn check_in(file: &str, before: &str, after: &str, fault: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     tree::copy_and_change(folder.path(), file, before, after)?;
-    let faults = read_methods(&compile::compile(folder.path())?.descriptor_pool())
+    expect_fault(folder.path(), fault)
+}
+
+fn expect_fault(folder: &Path, fault: &str) -> Result<()> {
+    let faults = read_methods(&compile::compile(folder)?.descriptor_pool())
         .err()
         .unwrap_or_default();
     ensure!(

@@ -41,31 +41,31 @@ fn methods_are_those_of_the_snapshot() {
 fn changed_route_permission_or_body_differs_from_the_snapshot() -> Result<()> {
     for (file, before, after) in [
         (
-            "scheduler",
+            "v1/scheduler",
             "runs/{run_id}:cancel\"",
             "runs/{run_id}:stop\"",
         ),
         (
-            "scheduler",
+            "v1/system",
             "get: \"/v1/system/rebuilds",
             "put: \"/v1/system/rebuilds",
         ),
         (
-            "scheduler",
+            "v1/scheduler",
             "{permission: \"runs.cancel\"}",
             "{permission: \"runs.read\"}",
         ),
-        ("planner", "body: \"chunk\"", "body: \"*\""),
-        ("dispatcher", "      confined: true\n", ""),
-        ("quota", "\"scheduler\"", "\"console\""),
+        ("v1/planner", "body: \"chunk\"", "body: \"*\""),
+        ("v1/dispatcher", "      confined: true\n", ""),
+        ("mesh/v1/quota", "\"scheduler\"", "\"console\""),
         (
-            "scheduler",
+            "v1/scheduler",
             "returns (stream WatchRunResponse)",
             "returns (WatchRunResponse)",
         ),
     ] {
         let folder = tempfile::tempdir()?;
-        let file = format!("servo/v1/{file}.proto");
+        let file = format!("servo/{file}.proto");
         tree::copy_and_change(folder.path(), &file, before, after)?;
         let pool = compile::compile(folder.path())?.descriptor_pool();
         let changed = read_methods(&pool).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
 use prost_reflect::{DescriptorPool, MessageDescriptor, MethodDescriptor};
-use servo_proto::access::{Access, method_of, methods, permissions};
+use servo_proto::access::{Access, PACKAGES, method_of, methods, permissions};
 
 // These are idempotent by attempt, worker, digest or message instead of by request_id.
 const WITHOUT_REQUEST_ID: [&str; 8] = [
@@ -166,7 +166,7 @@ fn no_field_is_a_python_keyword() -> Result<()> {
     ];
     for message in pool()
         .all_messages()
-        .filter(|m| m.package_name() == "servo.v1")
+        .filter(|m| PACKAGES.contains(&m.package_name()))
     {
         let clash = message.fields().find(|f| words.contains(&f.name()));
         ensure!(clash.is_none(), "{clash:?} cannot be written in Python");
@@ -179,7 +179,9 @@ fn pool() -> &'static DescriptorPool {
 }
 
 fn all_methods() -> impl Iterator<Item = MethodDescriptor> {
-    let services = pool().services().filter(|s| s.package_name() == "servo.v1");
+    let services = pool()
+        .services()
+        .filter(|s| PACKAGES.contains(&s.package_name()));
     services.flat_map(|s| s.methods().collect::<Vec<_>>())
 }
 

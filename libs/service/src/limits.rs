@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use servo_model::PerTenant;
-use servo_proto::v1;
-use servo_proto::v1::quota_service_client::QuotaServiceClient;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::quota_mesh_service_client::QuotaMeshServiceClient;
 use tonic::{Code, Status};
 use tracing::info;
 
@@ -18,13 +18,13 @@ const OTHERS: &str = "-";
 /// does not stream limits has none.
 pub async fn follow_limits<T: Default, F: Future<Output = ()>>(
     quota: Peer,
-    read: impl Fn(&v1::TenantLimits) -> T,
+    read: impl Fn(&mesh_pb::TenantLimits) -> T,
     publish: impl Fn(PerTenant<T>) -> F,
 ) -> Result<(), Status> {
-    let watch = v1::WatchLimitsRequest {
+    let watch = mesh_pb::WatchLimitsRequest {
         resume_token: String::new(),
     };
-    let mut stream = match QuotaServiceClient::new(quota).watch_limits(watch).await {
+    let mut stream = match QuotaMeshServiceClient::new(quota).watch_limits(watch).await {
         Ok(response) => response.into_inner(),
         Err(status) => return without_limits(status, publish).await,
     };
@@ -55,8 +55,8 @@ async fn without_limits<T: Default, F: Future<Output = ()>>(
 /// set has arrived; after that every change counts at once.
 fn apply<T>(
     limits: &mut PerTenant<T>,
-    update: &v1::WatchLimitsResponse,
-    read: impl Fn(&v1::TenantLimits) -> T,
+    update: &mesh_pb::WatchLimitsResponse,
+    read: impl Fn(&mesh_pb::TenantLimits) -> T,
 ) -> bool {
     let changed = !update.tenants.is_empty() || (update.caught_up && !limits.known);
     for tenant in &update.tenants {
@@ -77,16 +77,16 @@ fn apply<T>(
 mod tests {
     use super::*;
 
-    fn update(tenants: &[(&str, u32)], caught_up: bool) -> v1::WatchLimitsResponse {
-        let tenant = |(tenant, tasks): &(&str, u32)| v1::TenantLimits {
+    fn update(tenants: &[(&str, u32)], caught_up: bool) -> mesh_pb::WatchLimitsResponse {
+        let tenant = |(tenant, tasks): &(&str, u32)| mesh_pb::TenantLimits {
             tenant: (*tenant).to_owned(),
-            limits: Some(v1::QuotaLimits {
+            limits: Some(servo_proto::v1::QuotaLimits {
                 max_concurrent_tasks: Some(*tasks),
                 ..Default::default()
             }),
             ..Default::default()
         };
-        v1::WatchLimitsResponse {
+        mesh_pb::WatchLimitsResponse {
             tenants: tenants.iter().map(tenant).collect(),
             caught_up,
             ..Default::default()
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn nothing_is_published_before_the_first_whole_set_or_without_a_change() {
         let mut limits = PerTenant::default();
-        let read = |tenant: &v1::TenantLimits| {
+        let read = |tenant: &mesh_pb::TenantLimits| {
             tenant.limits.and_then(|limits| limits.max_concurrent_tasks)
         };
         assert!(!apply(&mut limits, &update(&[("-", 5)], false), read));

@@ -28,10 +28,11 @@ use servo_mesh::{Error, Instance, Mesh, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::presign::CallbackPath;
 use servo_model::{AttemptId, EventType, RunId, Service, Stream, TenantId};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::attempt_report::Report;
+use servo_proto::mesh::v1::scheduler_mesh_service_client::SchedulerMeshServiceClient;
 use servo_proto::v1 as pb;
-use servo_proto::v1::attempt_report::Report;
 use servo_proto::v1::event::Body;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_service::{ShardHolders, errors};
 use servo_store::{AppendResult, Ledger, NewEvent, Store};
 use ulid::Ulid;
@@ -52,7 +53,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(20);
 /// Leases rarely move, so one read of the lease rows serves all reports within this time.
 const REFRESH_INTERVAL_MIN: Duration = Duration::from_millis(20);
 
-pub(crate) type Verdict = Result<pb::AttemptVerdict, Error>;
+pub(crate) type Verdict = Result<mesh_pb::AttemptVerdict, Error>;
 
 /// The handle to the forwarder. Cheap to clone.
 #[derive(Clone)]
@@ -65,7 +66,7 @@ struct PendingReport {
     tenant: TenantId,
     run: RunId,
     attempt: AttemptId,
-    report: pb::AttemptReport,
+    report: mesh_pb::AttemptReport,
     since: Instant,
 }
 
@@ -87,7 +88,7 @@ impl Forwarder {
     pub(crate) async fn report(
         &self,
         path: &CallbackPath,
-        mut report: pb::AttemptReport,
+        mut report: mesh_pb::AttemptReport,
     ) -> Verdict {
         report.event_id = Ulid::generate().to_string();
         let pending = PendingReport {
@@ -153,7 +154,7 @@ impl BatchSender {
         &self,
         batch: &[PendingReport],
         open: &[Index],
-    ) -> Vec<(Index, pb::AttemptVerdict)> {
+    ) -> Vec<(Index, mesh_pb::AttemptVerdict)> {
         let mut calls: HashMap<Arc<str>, (Instance, Vec<Index>)> = HashMap::new();
         for index in open {
             if let Some(holder) = self.holders.of(batch[*index].run.shard()) {
@@ -188,16 +189,16 @@ async fn call(
     holder: Instance,
     batch: &[PendingReport],
     indices: Vec<Index>,
-) -> Vec<(Index, pb::AttemptVerdict)> {
+) -> Vec<(Index, mesh_pb::AttemptVerdict)> {
     let report = |index: &Index| batch[*index].report.clone();
     let reports = indices.iter().map(report).collect();
-    let mut client = SchedulerServiceClient::new(holder.peer);
-    let call = client.report_attempts(pb::ReportAttemptsRequest { reports });
+    let mut client = SchedulerMeshServiceClient::new(holder.peer);
+    let call = client.report_attempts(mesh_pb::ReportAttemptsRequest { reports });
     // After a failure it is unknown whether the reports were folded; the repeated event ids tell.
     let Ok(Ok(answer)) = tokio::time::timeout(CALL_TIMEOUT, call).await else {
         return Vec::new();
     };
-    let is_judged = |verdict: &pb::AttemptVerdict| {
+    let is_judged = |verdict: &mesh_pb::AttemptVerdict| {
         !matches!(verdict.refusal(), Reason::NotHolder | Reason::NotReady)
     };
     let verdicts = indices.into_iter().zip(answer.into_inner().verdicts);
@@ -205,8 +206,8 @@ async fn call(
 }
 
 /// The verdict on a report that was appended without a holder.
-fn recorded(report: &pb::AttemptReport, result: AppendResult) -> pb::AttemptVerdict {
-    let verdict = |acceptance: pb::Acceptance, event_id: String| pb::AttemptVerdict {
+fn recorded(report: &mesh_pb::AttemptReport, result: AppendResult) -> mesh_pb::AttemptVerdict {
+    let verdict = |acceptance: pb::Acceptance, event_id: String| mesh_pb::AttemptVerdict {
         acceptance: acceptance.into(),
         event_id,
         ..Default::default()
@@ -221,7 +222,7 @@ fn recorded(report: &pb::AttemptReport, result: AppendResult) -> pb::AttemptVerd
             verdict(pb::Acceptance::Recorded, ulid(event_id))
         }
         AppendResult::Duplicate { event_id } => verdict(pb::Acceptance::Duplicate, ulid(event_id)),
-        AppendResult::Conflict { event_id } => pb::AttemptVerdict {
+        AppendResult::Conflict { event_id } => mesh_pb::AttemptVerdict {
             refusal: Reason::OutcomeConflict.into(),
             message: "the attempt was reported before with a different outcome".to_owned(),
             ..verdict(pb::Acceptance::Refused, ulid(event_id))
@@ -232,7 +233,7 @@ fn recorded(report: &pb::AttemptReport, result: AppendResult) -> pb::AttemptVerd
 /// Returns whether the outcome may only be recorded by the holder of its shard. That is a
 /// quarantined success: the holder looks up whether an earlier good version exists. Without that,
 /// everything downstream would be skipped.
-fn needs_holder(report: &pb::AttemptReport) -> bool {
+fn needs_holder(report: &mesh_pb::AttemptReport) -> bool {
     let Some(Report::Finished(finished)) = &report.report else {
         return false;
     };
@@ -291,7 +292,7 @@ mod tests {
             })
         };
         let check = |report: Report, needs: bool| {
-            let report = pb::AttemptReport {
+            let report = mesh_pb::AttemptReport {
                 report: Some(report),
                 ..Default::default()
             };

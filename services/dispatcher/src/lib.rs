@@ -35,6 +35,7 @@ use std::time::Duration;
 use servo_mesh::config::BadKeys;
 use servo_mesh::{Doorbell, Fault, Mesh, Pace, PageTokens, ServiceFuture, Serving};
 use servo_model::{Service, Stream, WorkerId};
+use servo_proto::mesh::v1::dispatcher_mesh_service_server::DispatcherMeshServiceServer;
 use servo_proto::v1::dispatcher_service_server::DispatcherServiceServer;
 use servo_queue::{ClientTls, PostgresQueue, Pusher, QueueSettings};
 use servo_store::{LeaseTtl, Leases, Store};
@@ -189,7 +190,9 @@ impl Parts {
             push_workers_changed: self.push_workers_doorbell.clone(),
             connections: Arc::default(),
         };
-        mesh.serve(DispatcherServiceServer::new(dispatcher))
+        let dispatcher = Arc::new(dispatcher);
+        mesh.serve(DispatcherServiceServer::from_arc(dispatcher.clone()))
+            .and(DispatcherMeshServiceServer::from_arc(dispatcher))
             .ready_when(self.store.readiness())
     }
 

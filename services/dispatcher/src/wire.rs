@@ -7,6 +7,7 @@ use std::time::Duration;
 use servo_model::{
     Digest, Epoch, ShardId, Stream, TaskKey, TaskRef, TenantScope, WorkerId, WorkspaceId,
 };
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::{from_proto_duration, from_proto_time, v1 as pb};
 
 use crate::core::{
@@ -29,7 +30,7 @@ fn bad(field: &'static str) -> impl Fn(servo_model::ids::IdError) -> BadMessage 
     }
 }
 
-pub(crate) fn snapshot(snapshot: pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> {
+pub(crate) fn snapshot(snapshot: mesh_pb::AdmitSnapshot) -> Result<Snapshot, BadMessage> {
     Ok(Snapshot {
         shard: shard(snapshot.shard)?,
         epoch: Epoch::new(snapshot.epoch),
@@ -48,9 +49,9 @@ pub(crate) fn snapshot(snapshot: pb::AdmitSnapshot) -> Result<Snapshot, BadMessa
     })
 }
 
-pub(crate) fn update(update: pb::AdmitUpdate) -> Result<Update, BadMessage> {
+pub(crate) fn update(update: mesh_pb::AdmitUpdate) -> Result<Update, BadMessage> {
     let attempt = |id: &str| id.parse().map_err(bad("attempt_id"));
-    let ended = |ended: pb::EndedAttempt| {
+    let ended = |ended: mesh_pb::EndedAttempt| {
         Ok(Ended {
             attempt_id: attempt(&ended.attempt_id)?,
             held: Duration::from_millis(ended.slot_ms),
@@ -115,7 +116,7 @@ pub(crate) fn dispatch_mode(pushed: bool) -> pb::DispatchMode {
 }
 
 pub(crate) fn announced_plans(
-    announcement: pb::AdmitAnnouncement,
+    announcement: mesh_pb::AdmitAnnouncement,
 ) -> Result<Vec<PlanRef>, BadMessage> {
     announcement
         .plans
@@ -132,7 +133,7 @@ fn plan_ref(tenant: &str, workspace: &str, plan_id: &str) -> Result<PlanRef, Bad
     })
 }
 
-fn ready_run(run: pb::ReadyRun) -> Result<ReadyRun, BadMessage> {
+fn ready_run(run: mesh_pb::ReadyRun) -> Result<ReadyRun, BadMessage> {
     let trace = run.trace.unwrap_or_default();
     Ok(ReadyRun {
         plan: plan_ref(&run.tenant, &run.workspace, &run.plan_id)?,
@@ -147,7 +148,7 @@ fn ready_run(run: pb::ReadyRun) -> Result<ReadyRun, BadMessage> {
     })
 }
 
-fn ready_task(ready: pb::ReadyTask) -> Result<ReadyTask, BadMessage> {
+fn ready_task(ready: mesh_pb::ReadyTask) -> Result<ReadyTask, BadMessage> {
     Ok(ReadyTask {
         task: task(ready.task)?,
         attempt: ready.attempt,
@@ -156,7 +157,7 @@ fn ready_task(ready: pb::ReadyTask) -> Result<ReadyTask, BadMessage> {
     })
 }
 
-fn live(live: pb::LiveAttempt) -> Result<SnapshotAttempt, BadMessage> {
+fn live(live: mesh_pb::LiveAttempt) -> Result<SnapshotAttempt, BadMessage> {
     let pushed = live.mode() == pb::DispatchMode::Push;
     Ok(SnapshotAttempt {
         attempt_id: live.attempt_id.parse().map_err(bad("attempt_id"))?,
@@ -182,7 +183,7 @@ fn live(live: pb::LiveAttempt) -> Result<SnapshotAttempt, BadMessage> {
     })
 }
 
-fn withdrawn(withdrawn: pb::WithdrawnRun) -> Result<Withdrawn, BadMessage> {
+fn withdrawn(withdrawn: mesh_pb::WithdrawnRun) -> Result<Withdrawn, BadMessage> {
     Ok(Withdrawn {
         tenant: withdrawn.tenant.parse().map_err(bad("tenant"))?,
         run: withdrawn.run_id.parse().map_err(bad("run_id"))?,
@@ -279,7 +280,7 @@ fn texts(texts: &[String]) -> BTreeSet<Arc<str>> {
 }
 
 /// Converts the limits that the quota service sends for one tenant.
-pub(crate) fn limits(message: &pb::TenantLimits) -> TenantLimits {
+pub(crate) fn limits(message: &mesh_pb::TenantLimits) -> TenantLimits {
     let (limits, default) = (message.limits.unwrap_or_default(), TenantLimits::default());
     TenantLimits {
         max_concurrent_tasks: limits.max_concurrent_tasks,

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
+use servo_proto::mesh::v1::planner_mesh_service_server::PlannerMeshServiceServer;
 use servo_proto::v1::planner_service_server::PlannerServiceServer;
 use servo_service::expire_requests;
 use servo_service::settings::Paging;
@@ -56,7 +57,9 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     let limits_tx = Arc::new(limits_tx);
     let quota = mesh.peer(Service::Quota);
     let planner = Planner::new(store.clone(), mesh.config(), limits)?;
-    mesh.serve(PlannerServiceServer::new(planner))
+    let planner = Arc::new(planner);
+    mesh.serve(PlannerServiceServer::from_arc(planner.clone()))
+        .and(PlannerMeshServiceServer::from_arc(planner))
         .ready_when(store.readiness())
         .with_loop(
             "limits",

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::Service;
+use servo_proto::mesh::v1::quota_mesh_service_server::QuotaMeshServiceServer;
 use servo_proto::v1::QuotaLimits;
 use servo_proto::v1::quota_service_server::QuotaServiceServer;
 use servo_service::expire_requests;
@@ -64,7 +65,9 @@ async fn serve(mesh: Mesh<Config>) -> Result<(), Fault> {
     ));
     let usage = Arc::new(UsageLoop::new(&store));
     let doorbell = quota.doorbell.clone();
-    mesh.serve(QuotaServiceServer::new(quota))
+    let quota = Arc::new(quota);
+    mesh.serve(QuotaServiceServer::from_arc(quota.clone()))
+        .and(QuotaMeshServiceServer::from_arc(quota))
         .ready_when(store.readiness())
         .with_loop(
             "limits",

@@ -13,8 +13,9 @@ use servo_mesh::{Instance, Peer};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::limits::MESSAGE_BYTES_MAX;
 use servo_model::{ShardId, Stream};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::scheduler_mesh_service_client::SchedulerMeshServiceClient;
 use servo_proto::v1::event::Body;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_proto::{kind_of, v1 as pb};
 use tonic::Status;
 use uuid::Uuid;
@@ -37,7 +38,7 @@ const LIMITS: Limits = Limits {
     },
 };
 
-type Answer = Result<Vec<pb::AppliedEvent>, Status>;
+type Answer = Result<Vec<mesh_pb::AppliedEvent>, Status>;
 type HolderBatcher = Batcher<ForwardedCommands, Answer>;
 
 /// The events of one caller's commands, and the number of commands. A command with two events gets
@@ -72,7 +73,7 @@ impl Forwarder {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let start = || {
-            let client = SchedulerServiceClient::new(to.peer);
+            let client = SchedulerMeshServiceClient::new(to.peer);
             Batcher::start_concurrent(
                 "forward",
                 LIMITS,
@@ -87,7 +88,7 @@ impl Forwarder {
 /// Calls one instance.
 #[derive(Clone)]
 struct HolderCaller {
-    client: SchedulerServiceClient<Peer>,
+    client: SchedulerMeshServiceClient<Peer>,
 }
 
 impl BatchHandler for HolderCaller {
@@ -108,10 +109,7 @@ impl BatchHandler for HolderCaller {
             events.extend(commands.events);
             counts.push(commands.count);
         }
-        let request = pb::ApplyEventsRequest {
-            events,
-            ..Default::default()
-        };
+        let request = mesh_pb::ApplyEventsRequest { events };
         match self.client.apply_events(request).await {
             Ok(answer) => {
                 let mut applied = answer.into_inner().events.into_iter();

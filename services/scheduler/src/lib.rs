@@ -27,6 +27,7 @@ mod store;
 mod transition_log;
 mod wire;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -34,9 +35,11 @@ use servo_bus::{BusDoorbell, Topic};
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Fault, Mesh, Pace, ServiceFuture};
 use servo_model::{Service, Stream};
-use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
-use servo_proto::v1::planner_service_client::PlannerServiceClient;
+use servo_proto::mesh::v1::dispatcher_mesh_service_client::DispatcherMeshServiceClient;
+use servo_proto::mesh::v1::planner_mesh_service_client::PlannerMeshServiceClient;
+use servo_proto::mesh::v1::scheduler_mesh_service_server::SchedulerMeshServiceServer;
 use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
+use servo_proto::v1::system_service_server::SystemServiceServer;
 use servo_service::ShardHolders;
 use servo_service::settings::Paging;
 use servo_store::{DatabaseConfig, LeaseTtl, Store};
@@ -218,7 +221,7 @@ impl Engine {
             },
             shards: self.shards.clone(),
             plan_batcher: self.plan_batcher.clone(),
-            planner: PlannerServiceClient::new(mesh.peer(Service::Planner)),
+            planner: PlannerMeshServiceClient::new(mesh.peer(Service::Planner)),
             run_lookup: RunLookup::start(loops.clone()),
             router: CommandRouter::new(
                 self.shards.clone(),
@@ -227,7 +230,7 @@ impl Engine {
             ),
             run_ids: settings.run_ids.clone(),
             tokens: settings.tokens.clone(),
-            dispatcher: DispatcherServiceClient::new(mesh.peer(Service::Dispatcher)),
+            dispatcher: DispatcherMeshServiceClient::new(mesh.peer(Service::Dispatcher)),
             limits: self.limits.clone(),
         }
     }
@@ -246,7 +249,10 @@ async fn serve_loops(
     let renewal = settings.lease_ttl.get() / 3;
     let bus = settings.store.loops().clone();
     let ledger = settings.store.loops().clone();
-    mesh.serve(SchedulerServiceServer::new(scheduler))
+    let scheduler = Arc::new(scheduler);
+    mesh.serve(SchedulerServiceServer::from_arc(scheduler.clone()))
+        .and(SystemServiceServer::from_arc(scheduler.clone()))
+        .and(SchedulerMeshServiceServer::from_arc(scheduler))
         .ready_when(settings.store.readiness())
         .with_loop(
             "keep shards",

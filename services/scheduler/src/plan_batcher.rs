@@ -3,8 +3,8 @@
 use servo_actor::{BatchHandler, Batcher, Limits};
 use servo_mesh::{Error, Peer, Reason};
 use servo_model::limits::MESSAGE_BYTES_MAX;
-use servo_proto::v1 as pb;
-use servo_proto::v1::planner_service_client::PlannerServiceClient;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::planner_mesh_service_client::PlannerMeshServiceClient;
 use servo_service::errors;
 
 /// How many orders one call contains.
@@ -15,17 +15,18 @@ const ORDERS_QUEUED_MAX: usize = 16_384;
 /// The handle of the batching actor. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct PlanBatcher {
-    batcher: Batcher<pb::PlanOrder, Planned>,
+    batcher: Batcher<mesh_pb::PlanOrder, Planned>,
 }
 
-type Planned = Result<pb::StoredPlan, Error>;
+type Planned = Result<mesh_pb::StoredPlan, Error>;
 
 impl PlanBatcher {
     pub(crate) fn start(planner: Peer) -> PlanBatcher {
         let limits = Limits::items(ORDERS_PER_CALL_MAX, ORDERS_QUEUED_MAX);
         let caller = PlannerCaller {
             // The planner only names the plans for which an answer has no space.
-            client: PlannerServiceClient::new(planner).max_decoding_message_size(MESSAGE_BYTES_MAX),
+            client: PlannerMeshServiceClient::new(planner)
+                .max_decoding_message_size(MESSAGE_BYTES_MAX),
         };
         PlanBatcher {
             batcher: Batcher::start("plan batcher", limits, caller),
@@ -33,24 +34,24 @@ impl PlanBatcher {
     }
 
     /// Returns the stored plan, or the reason why there is none.
-    pub(crate) async fn plan(&self, order: pb::PlanOrder) -> Planned {
+    pub(crate) async fn plan(&self, order: mesh_pb::PlanOrder) -> Planned {
         self.batcher.call(order).await.map_err(errors::stopped)?
     }
 }
 
 struct PlannerCaller {
-    client: PlannerServiceClient<Peer>,
+    client: PlannerMeshServiceClient<Peer>,
 }
 
 impl BatchHandler for PlannerCaller {
-    type Item = pb::PlanOrder;
+    type Item = mesh_pb::PlanOrder;
     type Answer = Planned;
 
-    async fn run(&mut self, orders: Vec<pb::PlanOrder>) -> Vec<Planned> {
+    async fn run(&mut self, orders: Vec<mesh_pb::PlanOrder>) -> Vec<Planned> {
         let count = orders.len();
         match self
             .client
-            .make_plans(pb::MakePlansRequest { orders })
+            .make_plans(mesh_pb::MakePlansRequest { orders })
             .await
         {
             Ok(answer) => {
@@ -69,10 +70,10 @@ impl BatchHandler for PlannerCaller {
     }
 }
 
-fn planned(result: Option<pb::PlanResult>) -> Planned {
+fn planned(result: Option<mesh_pb::PlanResult>) -> Planned {
     match result.and_then(|result| result.result) {
-        Some(pb::plan_result::Result::Plan(plan)) => Ok(plan),
-        Some(pb::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
+        Some(mesh_pb::plan_result::Result::Plan(plan)) => Ok(plan),
+        Some(mesh_pb::plan_result::Result::Refusal(refusal)) => Err(refused(&refusal)),
         None => Err(Error::new(
             Reason::Internal,
             "the planner returned fewer plans than were ordered",
@@ -80,7 +81,7 @@ fn planned(result: Option<pb::PlanResult>) -> Planned {
     }
 }
 
-fn refused(refusal: &pb::PlanRefusal) -> Error {
+fn refused(refusal: &mesh_pb::PlanRefusal) -> Error {
     let error = Error::new(refusal.reason(), refusal.message.clone());
     if refusal.field.is_empty() {
         error

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use servo_mesh::{Error, Reason};
 use servo_model::TenantId;
-use servo_proto::v1 as pb;
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_store::LoopStore;
 use tokio::sync::{Semaphore, mpsc, watch};
 
@@ -96,7 +96,7 @@ impl PlanRequester {
                 message,
             }));
         }
-        let order = pb::PlanOrder {
+        let order = mesh_pb::PlanOrder {
             tenant: run.tenant.to_string(),
             workspace: run.workspace.clone(),
             spec: Some(run.spec.clone()),

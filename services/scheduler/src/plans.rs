@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use prost::Message;
 use servo_model::TenantId;
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_service::Cache;
 use servo_store::{LoopStore, StoreError};
@@ -99,7 +100,7 @@ impl Plans {
         loops: &LoopStore,
         tenant: &TenantId,
         workspace: &str,
-        stored: &pb::StoredPlan,
+        stored: &mesh_pb::StoredPlan,
     ) -> Result<Arc<Plan>, PlanUnreadable> {
         if let Some(plan) = &stored.plan {
             return Ok(self.get_or_insert(plan)?);

@@ -2,9 +2,10 @@
 
 use servo_local::MeshInfo;
 use servo_model::Service;
-use servo_proto::v1::planner_service_client::PlannerServiceClient;
+use servo_proto::mesh::v1::MakePlansRequest;
+use servo_proto::mesh::v1::planner_mesh_service_client::PlannerMeshServiceClient;
 use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
-use servo_proto::v1::{GetRunRequest, MakePlansRequest, WatchRunRequest};
+use servo_proto::v1::{GetRunRequest, WatchRunRequest};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
 use tonic::{Code, Request, Status};
 use tonic_types::StatusExt;
@@ -93,7 +94,7 @@ async fn the_gateway_authenticates_and_forwards() {
     let stream = runs.watch_run(request(watch, key)).await.unwrap_err();
     check(&stream, Code::NotFound, "RUN_NOT_FOUND");
 
-    let mut plans = PlannerServiceClient::new(channel(&running.mesh, Service::Gateway));
+    let mut plans = PlannerMeshServiceClient::new(channel(&running.mesh, Service::Gateway));
     let internal = plans
         .make_plans(request(MakePlansRequest::default(), key))
         .await

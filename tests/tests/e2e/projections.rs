@@ -148,7 +148,7 @@ async fn inv_21_a_changed_row_is_found_in_every_table() {
         };
         let found = user
             .platform
-            .scheduler()
+            .system()
             .verify_projection(request)
             .await
             .unwrap()

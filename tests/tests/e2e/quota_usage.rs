@@ -6,7 +6,8 @@ use servo_client::api;
 use servo_local::wait::until_true;
 use servo_local::{Instance, TENANT};
 use servo_model::Service;
-use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::dispatcher_mesh_service_client::DispatcherMeshServiceClient;
 use servo_tests::manifest::{asset, manifest};
 use servo_tests::user::{User, WORKSPACE};
 
@@ -72,14 +73,14 @@ async fn pools(user: &User) -> Vec<(String, u32, bool)> {
 }
 
 /// The counts that each of the two dispatchers returns to the quota service.
-async fn counted(running: &Running) -> [api::CountUseResponse; 2] {
+async fn counted(running: &Running) -> [mesh_pb::CountUseResponse; 2] {
     let count = async |number| {
         let peer = peer(&running.mesh, Service::Quota, (Service::Dispatcher, number));
-        let request = api::CountUseRequest {
+        let request = mesh_pb::CountUseRequest {
             tenant: TENANT.to_owned(),
             pool: POOL.to_owned(),
         };
-        DispatcherServiceClient::new(peer)
+        DispatcherMeshServiceClient::new(peer)
             .count_use(request)
             .await
             .unwrap()

@@ -8,6 +8,7 @@ use servo_local::wait::{until, until_true};
 use servo_local::{Child, LocalMesh, free_port};
 use servo_mesh::error::{Reason, reason_of};
 use servo_model::{Service, Stream};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1;
 use servo_store::{DatabaseConfig, Store};
 use servo_tests::manifest::{asset, chain, manifest};
@@ -465,9 +466,10 @@ async fn any_scheduler_accepts_a_call_and_forwards_it_to_the_holder() {
         );
     }
 
-    let mut targets: Vec<v1::RunTarget> = runs.iter().map(|run_id| target(&user, run_id)).collect();
+    let mut targets: Vec<mesh_pb::RunTarget> =
+        runs.iter().map(|run_id| target(&user, run_id)).collect();
     targets.push(target(&user, "run_aaaaaaaaaaaaaaaaaaaaaaaaaa"));
-    let request = v1::CancelRunsRequest {
+    let request = mesh_pb::CancelRunsRequest {
         runs: targets,
         requested_by: None,
     };
@@ -477,7 +479,7 @@ async fn any_scheduler_accepts_a_call_and_forwards_it_to_the_holder() {
         .unwrap()
         .into_inner()
         .results;
-    let refusals: Vec<Reason> = results.iter().map(v1::AppliedEvent::refusal).collect();
+    let refusals: Vec<Reason> = results.iter().map(mesh_pb::AppliedEvent::refusal).collect();
     assert_eq!(refusals[..12], [Reason::InvalidState; 12]);
     assert_eq!(refusals[12..24], [Reason::Unspecified; 12]);
     assert_eq!(refusals[24], Reason::RunNotFound);
@@ -492,8 +494,8 @@ async fn any_scheduler_accepts_a_call_and_forwards_it_to_the_holder() {
     }
 }
 
-fn target(user: &User, run_id: &str) -> v1::RunTarget {
-    v1::RunTarget {
+fn target(user: &User, run_id: &str) -> mesh_pb::RunTarget {
+    mesh_pb::RunTarget {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: run_id.to_owned(),

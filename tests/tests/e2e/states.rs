@@ -10,6 +10,7 @@ use servo_model::coded_enum::DocumentedEnum;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::states::{Machine, RunState, TaskState, TransitionReason};
 use servo_model::{EventType, RunId, RunKey, Service};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::request_fingerprint;
 use servo_proto::v1::event::Body;
 use servo_store::{DatabaseConfig, NewEvent, Store};
@@ -266,12 +267,12 @@ async fn requested_by_another_service(running: &Running, user: &User) -> [String
     user.wait_for_tasks(&unwanted, "an attempt to begin", |tasks| tasks.active > 0)
         .await
         .unwrap();
-    let target = api::RunTarget {
+    let target = mesh_pb::RunTarget {
         tenant: user.tenant().to_owned(),
         workspace: WORKSPACE.to_owned(),
         run_id: unwanted.clone(),
     };
-    let request = api::CancelRunsRequest {
+    let request = mesh_pb::CancelRunsRequest {
         runs: vec![target],
         requested_by: None,
     };

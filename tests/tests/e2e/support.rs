@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use servo_local::{Instance, MeshInfo};
 use servo_mesh::{Mesh, NoSections, Peer, Settings, Shutdown, Sources};
 use servo_model::Service;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_proto::mesh::v1::scheduler_mesh_service_client::SchedulerMeshServiceClient;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -46,8 +46,8 @@ pub(crate) async fn metrics(mesh: &MeshInfo, service: Service) -> String {
 }
 
 /// Calls the first scheduler as the backfill service.
-pub(crate) fn backfill(mesh: &MeshInfo) -> SchedulerServiceClient<Peer> {
-    SchedulerServiceClient::new(peer(mesh, Service::Backfill, Service::Scheduler))
+pub(crate) fn backfill(mesh: &MeshInfo) -> SchedulerMeshServiceClient<Peer> {
+    SchedulerMeshServiceClient::new(peer(mesh, Service::Backfill, Service::Scheduler))
 }
 
 /// A connection to `instance` with the certificate of the service `caller`.

@@ -376,7 +376,7 @@ async fn doorbell_wakes_a_sleeping_consumer() {
     .await;
     let attributes = received.await.unwrap();
     assert!(
-        attributes.contains(&("type", "servo.v1.RunChanged".to_owned())),
+        attributes.contains(&("type", "servo.mesh.v1.RunChanged".to_owned())),
         "{attributes:?}"
     );
 }

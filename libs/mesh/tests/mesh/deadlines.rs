@@ -107,7 +107,7 @@ async fn peer_inherits_the_rest_of_the_deadline() {
         async move {
             onward
                 .oneshot(without_timeout(
-                    "/servo.v1.DispatcherService/ExplainAdmission",
+                    "/servo.mesh.v1.DispatcherMeshService/ExplainAdmission",
                 ))
                 .await
                 .unwrap()
@@ -132,7 +132,7 @@ async fn peer_inherits_the_rest_of_the_deadline() {
         .unwrap();
     let response = outside
         .oneshot(without_timeout(
-            "/servo.v1.DispatcherService/ExplainAdmission",
+            "/servo.mesh.v1.DispatcherMeshService/ExplainAdmission",
         ))
         .await
         .unwrap();

@@ -289,7 +289,9 @@ async fn trace_continues_through_all_calls() {
             async move {
                 add_trace(
                     onward
-                        .oneshot(request("/servo.v1.DispatcherService/ExplainAdmission"))
+                        .oneshot(request(
+                            "/servo.mesh.v1.DispatcherMeshService/ExplainAdmission",
+                        ))
                         .await
                         .unwrap(),
                     "first",

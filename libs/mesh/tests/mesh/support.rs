@@ -279,7 +279,7 @@ where
 pub(crate) const SERVER_INFO: &str = "/servo.v1.MeshService/GetServerInfo";
 
 /// A unary call between services: the scheduler calls the planner.
-pub(crate) const MAKE_PLANS: &str = "/servo.v1.PlannerService/MakePlans";
+pub(crate) const MAKE_PLANS: &str = "/servo.mesh.v1.PlannerMeshService/MakePlans";
 /// A response stream, called through the gateway.
 pub(crate) const WATCH_RUN: &str = "/servo.v1.SchedulerService/WatchRun";
 

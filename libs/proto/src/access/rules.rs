@@ -1,4 +1,4 @@
-//! The access rules that every method of servo.v1 declares, read from descriptors.
+//! The access rules that every method declares, read from descriptors.
 //!
 //! The build script rejects an API with a fault; the crate reads the rules with the same code.
 
@@ -6,13 +6,16 @@ use prost_reflect::prost_types::method_options::IdempotencyLevel;
 use prost_reflect::{DescriptorPool, DynamicMessage, FieldDescriptor, MethodDescriptor, Value};
 use servo_model::{Permission, Service};
 
-const PACKAGE: &str = "servo.v1";
+const PUBLIC_PACKAGE: &str = "servo.v1";
+const MESH_PACKAGE: &str = "servo.mesh.v1";
+/// The packages of Servo.
+pub const PACKAGES: [&str; 2] = [PUBLIC_PACKAGE, MESH_PACKAGE];
 const ACCESS_OPTION: &str = "servo.v1.access";
 const HTTP_OPTION: &str = "google.api.http";
 // Every service serves it in addition to its own API, so a route could not identify the service.
 const WITHOUT_ROUTES: &str = "servo.v1.MeshService";
 
-/// A method of servo.v1 and its declarations.
+/// A method and its declarations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Method {
     /// `servo.v1.SchedulerService`
@@ -56,9 +59,11 @@ pub struct HttpRoute {
     pub body: String,
 }
 
-/// Returns all methods of servo.v1, or a sentence for each fault.
+/// Returns all methods of both packages, or a sentence for each fault.
 pub fn read_methods(pool: &DescriptorPool) -> Result<Vec<Method>, Vec<String>> {
-    let services = pool.services().filter(|s| s.package_name() == PACKAGE);
+    let services = pool
+        .services()
+        .filter(|s| PACKAGES.contains(&s.package_name()));
     let (mut methods, mut faults) = (Vec::new(), Vec::new());
     for method in services.flat_map(|s| s.methods().collect::<Vec<_>>()) {
         match read_method(pool, &method) {
@@ -76,6 +81,7 @@ pub fn read_methods(pool: &DescriptorPool) -> Result<Vec<Method>, Vec<String>> {
 fn read_method(pool: &DescriptorPool, method: &MethodDescriptor) -> Result<Method, String> {
     let service = method.parent_service().full_name().to_owned();
     let (access, confined) = read_access(pool, method)?;
+    check_package(method.parent_service().package_name(), &access)?;
     let routes = option_of(pool, method, HTTP_OPTION)
         .map(|rule| read_routes(&rule))
         .unwrap_or_default();
@@ -152,6 +158,19 @@ fn read_callers(callers: &DynamicMessage) -> Result<Access, String> {
     services
         .map(Access::Callers)
         .map_err(|unknown| format!("among its callers {unknown}"))
+}
+
+/// Internal methods have a package of their own, because the public one never changes after its
+/// release and internal calls must be able to.
+fn check_package(package: &str, access: &Access) -> Result<(), String> {
+    let internal = matches!(access, Access::Callers(_));
+    match (internal, package) {
+        (true, PUBLIC_PACKAGE) => Err(format!("is internal; move it to {MESH_PACKAGE}")),
+        (false, MESH_PACKAGE) => Err(format!(
+            "has no callers; declare them, or move it to {PUBLIC_PACKAGE}"
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn check_routes(

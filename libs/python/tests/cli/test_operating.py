@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from servo.cli.server import Server
-from servo.v1 import event_execution_pb2, materialization_pb2, quota_model_pb2, quota_pb2, scheduler_data_pb2
+from servo.v1 import materialization_pb2, quota_model_pb2, quota_pb2, scheduler_data_pb2, state_pb2
 
 from ..mesh import Mesh
 from .shop import CALM_DAY, Shop, shop_on
@@ -208,7 +208,7 @@ def test_used_slots_are_shown_with_a_pool(nowhere: Shop, monkeypatch: pytest.Mon
 def test_holders_of_a_pool_are_listed(nowhere: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     pool = quota_model_pb2.Pool(pool="db", slots=2, used_slots=1)
     since = Timestamp(seconds=1_767_225_600)
-    holder = quota_pb2.SlotHolder(workspace="prod", run_id="run_a", task_id="task_b", since_time=since)
+    holder = quota_model_pb2.SlotHolder(workspace="prod", run_id="run_a", task_id="task_b", since_time=since)
     answering(monkeypatch, GetPool=quota_pb2.GetPoolResponse(pool=pool, holders=[holder]))
     output = nowhere.ok("quota", "pool", "db")
     assert output.startswith("db: 1 / 2 slots used\n")
@@ -251,4 +251,4 @@ def test_quarantine_decision_is_sent_to_the_server(
     assert nowhere.ok("quarantine", word, "V", "--comment", "looked at it") == f"V {state}\n"
     [request] = server.request
     assert (request.materialization_id, request.comment) == ("V", "looked at it")
-    assert request.decision == getattr(event_execution_pb2, f"QUARANTINE_DECISION_{word.upper()}")
+    assert request.decision == getattr(state_pb2, f"QUARANTINE_DECISION_{word.upper()}")

@@ -15,7 +15,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from servo.build.archive import archive
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, quality_pb2, state_pb2, worker_pb2
+from servo.v1 import callback_pb2, error_pb2, quality_pb2, state_pb2, worker_pb2
 from servo.worker import environments, orphans
 from servo.worker.attempt import Attempt, next_tick
 from servo.worker.children import Children
@@ -186,7 +186,7 @@ async def no_download(workspace: str, digest: str) -> bytes:
 
 def envelope(function: str, server: Server, **more: Any) -> worker_pb2.TaskEnvelope:
     made = worker_pb2.TaskEnvelope(
-        attempt_id="A", operation=state_pb2.OPERATION_MATERIALIZE, mode=event_execution_pb2.DISPATCH_MODE_PULL, **more
+        attempt_id="A", operation=state_pb2.OPERATION_MATERIALIZE, mode=state_pb2.DISPATCH_MODE_PULL, **more
     )
     made.code.artifact_digest = "digest"
     made.code.entry_point.module, made.code.entry_point.function = "work", function

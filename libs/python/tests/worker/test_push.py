@@ -18,7 +18,7 @@ from servo import AsyncClient, Run
 from servo.build.build import Built, build
 from servo.client.errors import Conflict, Details, Unavailable
 from servo.errors import InvalidValue
-from servo.v1 import callback_pb2, dispatcher_pb2, event_execution_pb2, scheduler_runs_pb2, state_pb2, worker_pb2
+from servo.v1 import callback_pb2, dispatcher_pb2, scheduler_runs_pb2, state_pb2, worker_pb2
 from servo.worker.config import PushConfig, WorkerConfig
 from servo.worker.push import Push
 from servo.worker.slots import Slots
@@ -83,7 +83,7 @@ def posted(body: bytes) -> bytes:
 
 
 def envelope(attempt: str, key: bytes = KEY) -> bytes:
-    message = worker_pb2.TaskEnvelope(attempt_id=attempt, mode=event_execution_pb2.DISPATCH_MODE_PUSH)
+    message = worker_pb2.TaskEnvelope(attempt_id=attempt, mode=state_pb2.DISPATCH_MODE_PUSH)
     message.callbacks.start = f"/{attempt}/start"
     body = message.SerializeToString()
     signed = worker_pb2.SignedEnvelope(envelope=body, signature=hmac.digest(key, body, "sha256"))
@@ -122,7 +122,7 @@ def test_f06_repeated_envelope_is_accepted_once(tmp_path: Path) -> None:
         assert await push_client.post(envelope("A")) == 202
         assert list(push_client.slots.running) == ["A"]
         await wait_until_async(lambda: push_client.server.presigned == ["/A/start"], "the worker asked to start A")
-        assert push_client.server.start_requests[0].mode == event_execution_pb2.DISPATCH_MODE_PUSH
+        assert push_client.server.start_requests[0].mode == state_pb2.DISPATCH_MODE_PUSH
         assert await push_client.post(envelope("B")) == 202
         # It has two slots; the queue will push again.
         assert await push_client.post(envelope("C")) == 429

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
+from servo.v1 import callback_pb2, common_pb2, materialization_pb2, quality_pb2, state_pb2
 from servo.worker.truncate import FINISH_BYTES_MAX, truncate
 
 
@@ -18,7 +18,7 @@ def finish(inputs: int = 0, checks: int = 0, traceback: int = 0, items: int = 0)
     if traceback:
         made.error.CopyFrom(common_pb2.TaskError(message="broken", traceback="t" * traceback))
     if items:
-        made.items.CopyFrom(event_execution_pb2.MappedItems(count=1, items_json=["i" * items]))
+        made.items.CopyFrom(materialization_pb2.MappedItems(count=1, items_json=["i" * items]))
     return made
 
 

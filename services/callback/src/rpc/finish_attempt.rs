@@ -1,8 +1,8 @@
 //! FinishAttempt: the outcome of an attempt.
 
 use servo_mesh::Error;
+use servo_proto::mesh::v1::attempt_report::Report;
 use servo_proto::v1 as pb;
-use servo_proto::v1::attempt_report::Report;
 
 use super::Callback;
 use super::support::presigned::verify;

@@ -1,8 +1,8 @@
 //! StartAttempt: the worker has started an attempt, or asks whether a pushed one may start.
 
 use servo_mesh::{Error, Reason};
+use servo_proto::mesh::v1::attempt_report::Report;
 use servo_proto::v1 as pb;
-use servo_proto::v1::attempt_report::Report;
 
 use super::Callback;
 use super::support::presigned::{heartbeat_timeout, renewed_paths, verify};

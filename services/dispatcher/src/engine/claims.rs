@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as ToScheduler;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_request::Message as ToScheduler;
 
 use super::EngineActor;
 use crate::core::{CLAIMS_PER_BATCH_MAX, Claim, SchedulerStreamId};
@@ -39,7 +39,7 @@ impl EngineActor {
             claims.iter().map(|claim| claim.attempt_id).collect(),
         );
         claims.iter().for_each(|claim| self.prefetch_inputs(claim));
-        let batch = pb::ClaimBatch {
+        let batch = mesh_pb::ClaimBatch {
             number: self.batch,
             claims: claims.into_iter().map(claim_message).collect(),
         };
@@ -76,8 +76,8 @@ impl EngineActor {
     }
 }
 
-fn claim_message(claim: Claim) -> pb::Claim {
-    pb::Claim {
+fn claim_message(claim: Claim) -> mesh_pb::Claim {
+    mesh_pb::Claim {
         tenant: claim.tenant.to_string(),
         run_id: claim.run.to_string(),
         task: Some(wire::task_ref(claim.task)),

@@ -56,8 +56,9 @@ use std::time::Duration;
 
 use servo_mesh::{Error, Reason};
 use servo_model::{AdmissionShard, AttemptId, DispatchId, Epoch, ShardId, TenantId, Timestamp};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_request::Message as ToScheduler;
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as ToScheduler;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
@@ -134,7 +135,7 @@ pub(crate) enum StreamMessage {
 
 /// The sending side of a stream to a scheduler.
 pub(crate) struct SchedulerConnection {
-    pub(crate) requests: mpsc::Sender<pb::AdmitRequest>,
+    pub(crate) requests: mpsc::Sender<mesh_pb::AdmitRequest>,
     pub(crate) stop: CancellationToken,
 }
 
@@ -143,7 +144,7 @@ impl SchedulerConnection {
     /// [`REQUESTS_QUEUED_MAX`] messages is disconnected; the stream is opened again and begins with
     /// snapshots, which repair whatever was not sent.
     pub(crate) fn send(&self, message: ToScheduler) {
-        let request = pb::AdmitRequest {
+        let request = mesh_pb::AdmitRequest {
             message: Some(message),
         };
         if let Err(mpsc::error::TrySendError::Full(_)) = self.requests.try_send(request) {

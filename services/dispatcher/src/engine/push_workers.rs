@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_request::Message as ToScheduler;
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as ToScheduler;
 
 use super::{EngineActor, PushEndpoint, QueueEntry, dispatch_id};
 use crate::core::{SchedulerStreamId, Update, Worker};
@@ -50,7 +51,7 @@ impl EngineActor {
         }
         for (stream_id, entries) in batches {
             if let Some(connection) = self.connections.get(&stream_id) {
-                let batch = pb::EnqueuedBatch { entries };
+                let batch = mesh_pb::EnqueuedBatch { entries };
                 connection.send(ToScheduler::Enqueued(batch));
             }
         }

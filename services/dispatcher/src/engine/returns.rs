@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use servo_model::AttemptId;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_request::Message as ToScheduler;
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as ToScheduler;
 use tracing::error;
 
 use super::{EngineActor, dispatch_id};
@@ -40,7 +41,7 @@ impl EngineActor {
         attempts: &[AttemptId],
         pushed: bool,
     ) {
-        let mut batches = HashMap::<SchedulerStreamId, Vec<pb::ReturnedAttempt>>::new();
+        let mut batches = HashMap::<SchedulerStreamId, Vec<mesh_pb::ReturnedAttempt>>::new();
         for live in attempts
             .iter()
             .filter_map(|attempt| self.admission.live(*attempt))
@@ -56,7 +57,7 @@ impl EngineActor {
             };
             while !entries.is_empty() {
                 let rest = entries.split_off(entries.len().min(CLAIMS_PER_BATCH_MAX));
-                let batch = pb::ReturnedBatch {
+                let batch = mesh_pb::ReturnedBatch {
                     entries: std::mem::replace(&mut entries, rest),
                 };
                 connection.send(ToScheduler::Returned(batch));
@@ -76,7 +77,7 @@ impl EngineActor {
             r#type: "NoEnvelope".to_owned(),
             ..pb::TaskError::default()
         };
-        let entry = pb::ReturnedAttempt {
+        let entry = mesh_pb::ReturnedAttempt {
             error: Some(error),
             ..returned(live)
         };
@@ -85,7 +86,7 @@ impl EngineActor {
             .stream_of(live.run)
             .and_then(|stream_id| self.connections.get(&stream_id));
         if let Some(connection) = connection {
-            let batch = pb::ReturnedBatch {
+            let batch = mesh_pb::ReturnedBatch {
                 entries: vec![entry],
             };
             connection.send(ToScheduler::Returned(batch));
@@ -94,8 +95,8 @@ impl EngineActor {
     }
 }
 
-fn returned(live: &LiveAttempt) -> pb::ReturnedAttempt {
-    pb::ReturnedAttempt {
+fn returned(live: &LiveAttempt) -> mesh_pb::ReturnedAttempt {
+    mesh_pb::ReturnedAttempt {
         tenant: live.tenant.to_string(),
         run_id: live.run.to_string(),
         task: Some(wire::task_ref(live.task)),

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use servo_mesh::{Doorbell, Reason};
 use servo_model::AdmissionShard;
-use servo_proto::v1 as pb;
-use servo_proto::v1::admit_response::Message as FromScheduler;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_response::Message as FromScheduler;
+use servo_proto::mesh::v1::scheduler_mesh_service_client::SchedulerMeshServiceClient;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +27,7 @@ pub(crate) struct SchedulerStream {
     pub(crate) stream_id: SchedulerStreamId,
     pub(crate) shards: Vec<AdmissionShard>,
     pub(crate) engine: Engine,
-    pub(crate) requests: mpsc::Sender<pb::AdmitRequest>,
+    pub(crate) requests: mpsc::Sender<mesh_pb::AdmitRequest>,
     pub(crate) stop: CancellationToken,
     pub(crate) ended: CancellationToken,
     pub(crate) doorbell: Doorbell,
@@ -36,8 +36,8 @@ pub(crate) struct SchedulerStream {
 impl SchedulerStream {
     pub(crate) async fn run(
         self,
-        client: SchedulerServiceClient<servo_mesh::Peer>,
-        outgoing: mpsc::Receiver<pb::AdmitRequest>,
+        client: SchedulerMeshServiceClient<servo_mesh::Peer>,
+        outgoing: mpsc::Receiver<mesh_pb::AdmitRequest>,
     ) {
         let connection = SchedulerConnection {
             requests: self.requests.clone(),
@@ -61,8 +61,8 @@ impl SchedulerStream {
 
     async fn read(
         &self,
-        mut client: SchedulerServiceClient<servo_mesh::Peer>,
-        outgoing: mpsc::Receiver<pb::AdmitRequest>,
+        mut client: SchedulerMeshServiceClient<servo_mesh::Peer>,
+        outgoing: mpsc::Receiver<mesh_pb::AdmitRequest>,
     ) -> Result<(), Status> {
         let mut stream = client
             .admit(ReceiverStream::new(outgoing))
@@ -85,7 +85,7 @@ impl SchedulerStream {
 
     fn decode(
         &self,
-        response: pb::AdmitResponse,
+        response: mesh_pb::AdmitResponse,
     ) -> Result<Option<StreamMessage>, wire::BadMessage> {
         Ok(Some(match response.message {
             Some(FromScheduler::Snapshot(snapshot)) => {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use servo_mesh::{Doorbell, Mesh};
 use servo_model::{AdmissionShard, Epoch, Service, Stream};
-use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as ToScheduler;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_request::Message as ToScheduler;
+use servo_proto::mesh::v1::scheduler_mesh_service_client::SchedulerMeshServiceClient;
 use servo_store::{Store, StoreError};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -110,7 +110,7 @@ impl SchedulerStreams {
             doorbell: self.doorbell.clone(),
         };
         let ended = stream.ended.clone();
-        let run = stream.run(SchedulerServiceClient::new(peer), outgoing);
+        let run = stream.run(SchedulerMeshServiceClient::new(peer), outgoing);
         servo_actor::spawn_task("scheduler stream", run);
         Some(Open {
             stream_id,
@@ -120,15 +120,15 @@ impl SchedulerStreams {
     }
 }
 
-fn opening(held: &BTreeMap<AdmissionShard, Epoch>) -> pb::AdmitRequest {
-    let lease = |(shard, epoch): (&AdmissionShard, &Epoch)| pb::AdmissionLease {
+fn opening(held: &BTreeMap<AdmissionShard, Epoch>) -> mesh_pb::AdmitRequest {
+    let lease = |(shard, epoch): (&AdmissionShard, &Epoch)| mesh_pb::AdmissionLease {
         admission_shard: u32::from(*shard),
         epoch: epoch.get(),
     };
-    let open = pb::AdmitOpen {
+    let open = mesh_pb::AdmitOpen {
         leases: held.iter().map(lease).collect(),
     };
-    pb::AdmitRequest {
+    mesh_pb::AdmitRequest {
         message: Some(ToScheduler::Open(open)),
     }
 }

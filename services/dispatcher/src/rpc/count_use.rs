@@ -2,6 +2,7 @@
 //! its tasks.
 
 use servo_mesh::{Caller, Error, Reason};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::{proto_time, v1 as pb};
 use servo_service::request::tenant;
 
@@ -15,8 +16,8 @@ const HOLDERS_LISTED_MAX: usize = 100;
 pub(super) async fn count_use(
     dispatcher: &Dispatcher,
     caller: &Caller,
-    request: pb::CountUseRequest,
-) -> Result<pb::CountUseResponse, Error> {
+    request: mesh_pb::CountUseRequest,
+) -> Result<mesh_pb::CountUseResponse, Error> {
     let tenant = tenant(&request.tenant)?;
     if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
         return unwrap_response(holder.count_use(request).await);
@@ -37,8 +38,8 @@ pub(super) async fn count_use(
         .ok_or_else(|| Error::new(Reason::NotReady, unknown))
 }
 
-fn response(counts: LimitCounts, holders: Vec<pb::SlotHolder>) -> pb::CountUseResponse {
-    pb::CountUseResponse {
+fn response(counts: LimitCounts, holders: Vec<pb::SlotHolder>) -> mesh_pb::CountUseResponse {
+    mesh_pb::CountUseResponse {
         live_attempts: counts.live,
         queued_attempts: counts.queued,
         pool_slots: counts

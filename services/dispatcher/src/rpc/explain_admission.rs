@@ -3,6 +3,7 @@
 use servo_mesh::{Caller, Error};
 use servo_model::TaskRef;
 use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_service::request::tenant;
 
@@ -14,8 +15,8 @@ use crate::core::{Admission, Wait};
 pub(super) async fn explain_admission(
     dispatcher: &Dispatcher,
     caller: &Caller,
-    request: pb::ExplainAdmissionRequest,
-) -> Result<pb::ExplainAdmissionResponse, Error> {
+    request: mesh_pb::ExplainAdmissionRequest,
+) -> Result<mesh_pb::ExplainAdmissionResponse, Error> {
     let tenant = tenant(&request.tenant)?;
     if let Some(mut holder) = holder_elsewhere(dispatcher, &tenant, caller).await? {
         return unwrap_response(holder.explain_admission(request).await);
@@ -38,7 +39,7 @@ pub(super) async fn explain_admission(
         };
         request.tasks.iter().map(explain).collect()
     });
-    Ok(pb::ExplainAdmissionResponse {
+    Ok(mesh_pb::ExplainAdmissionResponse {
         explanations: explanations.await?,
     })
 }

@@ -7,7 +7,8 @@
 use servo_mesh::filter::{Field, Filter};
 use servo_mesh::{Caller, Error, Peer};
 use servo_model::{DispatchId, QueueId, TenantId};
-use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::dispatcher_mesh_service_client::DispatcherMeshServiceClient;
 use servo_proto::{proto_time, v1 as pb};
 
 use super::Dispatcher;
@@ -77,7 +78,7 @@ pub(super) async fn list_dispatches(
 }
 
 async fn forward_to(
-    mut holder: DispatcherServiceClient<Peer>,
+    mut holder: DispatcherMeshServiceClient<Peer>,
     request: pb::ListDispatchesRequest,
 ) -> Result<pb::ListDispatchesResponse, Error> {
     let pb::ListDispatchesRequest {
@@ -87,14 +88,14 @@ async fn forward_to(
         page_token,
         filter,
     } = request;
-    let forwarded = pb::ListHeldDispatchesRequest {
+    let forwarded = mesh_pb::ListHeldDispatchesRequest {
         tenant,
         workspace,
         page_size,
         page_token,
         filter,
     };
-    let pb::ListHeldDispatchesResponse {
+    let mesh_pb::ListHeldDispatchesResponse {
         dispatches,
         next_page_token,
     } = unwrap_response(holder.list_held_dispatches(forwarded).await)?;

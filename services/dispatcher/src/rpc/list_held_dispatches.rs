@@ -1,6 +1,7 @@
 //! ListHeldDispatches: a ListDispatches call that another instance forwarded to the holder.
 
 use servo_mesh::{Caller, Error};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 
 use super::Dispatcher;
@@ -9,9 +10,9 @@ use super::list_dispatches::list_dispatches;
 pub(super) async fn list_held_dispatches(
     dispatcher: &Dispatcher,
     caller: &Caller,
-    request: pb::ListHeldDispatchesRequest,
-) -> Result<pb::ListHeldDispatchesResponse, Error> {
-    let pb::ListHeldDispatchesRequest {
+    request: mesh_pb::ListHeldDispatchesRequest,
+) -> Result<mesh_pb::ListHeldDispatchesResponse, Error> {
+    let mesh_pb::ListHeldDispatchesRequest {
         tenant,
         workspace,
         page_size,
@@ -30,7 +31,7 @@ pub(super) async fn list_held_dispatches(
         dispatches,
         next_page_token,
     } = list_dispatches(dispatcher, caller, request).await?;
-    Ok(pb::ListHeldDispatchesResponse {
+    Ok(mesh_pb::ListHeldDispatchesResponse {
         dispatches,
         next_page_token,
     })

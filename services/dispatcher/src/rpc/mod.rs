@@ -18,6 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use servo_mesh::{Caller, Doorbell, Mesh, PageTokens};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::dispatcher_mesh_service_server::DispatcherMeshService;
 use servo_proto::v1 as pb;
 use servo_proto::v1::dispatcher_service_server::DispatcherService;
 use servo_store::Store;
@@ -136,11 +138,14 @@ impl DispatcherService for Dispatcher {
             list_dispatches::list_dispatches(self, &caller, request.into_inner()).await?,
         ))
     }
+}
 
+#[tonic::async_trait]
+impl DispatcherMeshService for Dispatcher {
     async fn list_held_dispatches(
         &self,
-        request: Request<pb::ListHeldDispatchesRequest>,
-    ) -> Answered<pb::ListHeldDispatchesResponse> {
+        request: Request<mesh_pb::ListHeldDispatchesRequest>,
+    ) -> Answered<mesh_pb::ListHeldDispatchesResponse> {
         let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
             list_held_dispatches::list_held_dispatches(self, &caller, request.into_inner()).await?,
@@ -149,8 +154,8 @@ impl DispatcherService for Dispatcher {
 
     async fn count_use(
         &self,
-        request: Request<pb::CountUseRequest>,
-    ) -> Answered<pb::CountUseResponse> {
+        request: Request<mesh_pb::CountUseRequest>,
+    ) -> Answered<mesh_pb::CountUseResponse> {
         let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
             count_use::count_use(self, &caller, request.into_inner()).await?,
@@ -159,8 +164,8 @@ impl DispatcherService for Dispatcher {
 
     async fn explain_admission(
         &self,
-        request: Request<pb::ExplainAdmissionRequest>,
-    ) -> Answered<pb::ExplainAdmissionResponse> {
+        request: Request<mesh_pb::ExplainAdmissionRequest>,
+    ) -> Answered<mesh_pb::ExplainAdmissionResponse> {
         let caller = Caller::of(request.extensions())?.clone();
         Ok(Response::new(
             explain_admission::explain_admission(self, &caller, request.into_inner()).await?,

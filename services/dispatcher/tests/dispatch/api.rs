@@ -4,6 +4,7 @@ use servo_client::api;
 use servo_client::worker::{Attempt, AttemptOutcome, Handler};
 use servo_mesh::Reason;
 use servo_model::{RunId, Service};
+use servo_proto::mesh::v1 as mesh_pb;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::{Code, Status};
 
@@ -33,7 +34,7 @@ async fn explain(
     run: RunId,
     ordinal: u32,
 ) -> api::Explanation {
-    let request = api::ExplainAdmissionRequest {
+    let request = mesh_pb::ExplainAdmissionRequest {
         tenant: tenant(),
         workspace: "prod".into(),
         run_id: run.to_string(),
@@ -43,7 +44,7 @@ async fn explain(
         }],
     };
     let answer = world
-        .peer(Service::Scheduler, dispatcher)
+        .internal_client(Service::Scheduler, dispatcher)
         .explain_admission(request)
         .await;
     answer.unwrap().into_inner().explanations.remove(0)
@@ -310,12 +311,12 @@ async fn every_instance_answers_from_the_holders_memory() {
         .await;
     until("it works", async || world.owner.live() == 2).await;
     for (one, other) in [(&both[0], &both[1]), (&both[1], &both[0])] {
-        let request = api::CountUseRequest {
+        let request = mesh_pb::CountUseRequest {
             tenant: tenant(),
             pool: "db".into(),
         };
         let counted = world
-            .peer(Service::Quota, one)
+            .internal_client(Service::Quota, one)
             .count_use(request)
             .await
             .unwrap()
@@ -354,7 +355,7 @@ async fn forwarded_call_is_not_forwarded_again_and_users_cannot_forward() {
     let world = World::start().await;
     let both = [world.dispatcher().await, world.dispatcher().await];
     until("all is held", async || world.holders().await.len() == 16).await;
-    let held = || api::ListHeldDispatchesRequest {
+    let held = || mesh_pb::ListHeldDispatchesRequest {
         tenant: tenant(),
         workspace: "prod".into(),
         ..Default::default()
@@ -363,7 +364,7 @@ async fn forwarded_call_is_not_forwarded_again_and_users_cannot_forward() {
         let mut refused = 0;
         for one in &both {
             let answer = world
-                .peer(Service::Dispatcher, one)
+                .internal_client(Service::Dispatcher, one)
                 .list_held_dispatches(held())
                 .await;
             refused += usize::from(
@@ -374,16 +375,16 @@ async fn forwarded_call_is_not_forwarded_again_and_users_cannot_forward() {
     })
     .await;
     let by_hand = world
-        .peer(Service::Gateway, &both[0])
+        .internal_client(Service::Gateway, &both[0])
         .list_held_dispatches(from_ada(held()))
         .await;
     assert_eq!(reason(by_hand), Some(Reason::CallerNotAllowed));
-    let counted = api::CountUseRequest {
+    let counted = mesh_pb::CountUseRequest {
         tenant: tenant(),
         ..Default::default()
     };
     let by_hand = world
-        .peer(Service::Gateway, &both[0])
+        .internal_client(Service::Gateway, &both[0])
         .count_use(from_ada(counted))
         .await;
     assert_eq!(reason(by_hand), Some(Reason::CallerNotAllowed));

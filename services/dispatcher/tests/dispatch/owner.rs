@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashMap};
 use servo_model::{
     AdmissionShard, AttemptId, Digest, DispatchId, Epoch, RunId, Stream, TaskKey, TenantId,
 };
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_request::Message as FromDispatcher;
+use servo_proto::mesh::v1::admit_response::Message as ToDispatcher;
+use servo_proto::mesh::v1::scheduler_mesh_service_server::SchedulerMeshService;
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as FromDispatcher;
-use servo_proto::v1::admit_response::Message as ToDispatcher;
-use servo_proto::v1::scheduler_service_server::SchedulerService;
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -18,7 +19,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::world::{Shared, TENANT};
 
-type Out = mpsc::UnboundedSender<Result<pb::AdmitResponse, Status>>;
+type Out = mpsc::UnboundedSender<Result<mesh_pb::AdmitResponse, Status>>;
 
 #[derive(Clone, Default)]
 pub(crate) struct Owner(Shared<State>);
@@ -29,7 +30,7 @@ struct State {
     /// The epoch that each admission shard was last opened with.
     epochs: HashMap<AdmissionShard, Epoch>,
     runs: BTreeMap<RunId, Run>,
-    live: BTreeMap<AttemptId, (RunId, pb::LiveAttempt)>,
+    live: BTreeMap<AttemptId, (RunId, mesh_pb::LiveAttempt)>,
     live_max: usize,
     claims: usize,
     refuse_next: usize,
@@ -63,10 +64,10 @@ impl Owner {
                     ready,
                 },
             );
-            let update = pb::AdmitUpdate {
+            let update = mesh_pb::AdmitUpdate {
                 shard: run.shard().into(),
                 ready: vec![state.ready_of(run)],
-                ..pb::AdmitUpdate::default()
+                ..mesh_pb::AdmitUpdate::default()
             };
             state.send_all(ToDispatcher::Update(update));
         });
@@ -83,15 +84,15 @@ impl Owner {
                 let Some((run, _)) = state.live.remove(attempt) else {
                     continue;
                 };
-                let ended = pb::EndedAttempt {
+                let ended = mesh_pb::EndedAttempt {
                     tenant: TENANT.into(),
                     attempt_id: attempt.to_string(),
                     slot_ms: 1,
                 };
-                state.send_all(ToDispatcher::Update(pb::AdmitUpdate {
+                state.send_all(ToDispatcher::Update(mesh_pb::AdmitUpdate {
                     shard: run.shard().into(),
                     ended: vec![ended],
-                    ..pb::AdmitUpdate::default()
+                    ..mesh_pb::AdmitUpdate::default()
                 }));
             }
         });
@@ -101,10 +102,10 @@ impl Owner {
     pub(crate) fn cancel_all(&self) {
         self.with(|state| {
             for (run, live) in state.live.values().cloned().collect::<Vec<_>>() {
-                state.send_all(ToDispatcher::Update(pb::AdmitUpdate {
+                state.send_all(ToDispatcher::Update(mesh_pb::AdmitUpdate {
                     shard: run.shard().into(),
                     cancelled: vec![live],
-                    ..pb::AdmitUpdate::default()
+                    ..mesh_pb::AdmitUpdate::default()
                 }));
             }
         });
@@ -143,30 +144,30 @@ impl State {
             .retain(|out| out.send(Ok(response(message.clone()))).is_ok());
     }
 
-    fn ready_of(&self, run: RunId) -> pb::ReadyRun {
+    fn ready_of(&self, run: RunId) -> mesh_pb::ReadyRun {
         let known = &self.runs[&run];
-        let ready = |(ordinal, attempt): (&u32, &u32)| pb::ReadyTask {
+        let ready = |(ordinal, attempt): (&u32, &u32)| mesh_pb::ReadyTask {
             task: Some(pb::TaskRef {
                 ordinal: *ordinal,
                 map_index: None,
             }),
             attempt: *attempt,
-            ..pb::ReadyTask::default()
+            ..mesh_pb::ReadyTask::default()
         };
-        pb::ReadyRun {
+        mesh_pb::ReadyRun {
             tenant: TENANT.into(),
             workspace: "prod".into(),
             run_id: run.to_string(),
             plan_id: known.plan_id.to_string(),
             tasks: known.ready.iter().map(ready).collect(),
-            ..pb::ReadyRun::default()
+            ..mesh_pb::ReadyRun::default()
         }
     }
 
     fn snapshots(&self, out: &Out) {
         for shard in Stream::Execution.shards() {
             let here = |run: &RunId| run.shard() == shard;
-            let snapshot = pb::AdmitSnapshot {
+            let snapshot = mesh_pb::AdmitSnapshot {
                 shard: shard.into(),
                 epoch: 1,
                 first: true,
@@ -188,8 +189,8 @@ impl State {
         }
     }
 
-    fn claim(&mut self, index: u32, claim: &pb::Claim) -> Option<pb::RefusedClaim> {
-        let refusal = |reason: pb::ErrorReason| pb::RefusedClaim {
+    fn claim(&mut self, index: u32, claim: &mesh_pb::Claim) -> Option<mesh_pb::RefusedClaim> {
+        let refusal = |reason: pb::ErrorReason| mesh_pb::RefusedClaim {
             index,
             reason: reason.into(),
             message: String::new(),
@@ -206,10 +207,10 @@ impl State {
         }
         if self.refuse_next > 0 {
             self.refuse_next -= 1;
-            let update = pb::AdmitUpdate {
+            let update = mesh_pb::AdmitUpdate {
                 shard: run.shard().into(),
                 ready: vec![self.ready_of(run)],
-                ..pb::AdmitUpdate::default()
+                ..mesh_pb::AdmitUpdate::default()
             };
             self.send_all(ToDispatcher::Update(update));
             return Some(refusal(pb::ErrorReason::Overloaded));
@@ -217,7 +218,7 @@ impl State {
         known.ready.remove(&ordinal);
         let attempt_id =
             DispatchId::new(&run, &known.keys[ordinal as usize], claim.attempt).attempt_id();
-        let live = pb::LiveAttempt {
+        let live = mesh_pb::LiveAttempt {
             tenant: claim.tenant.clone(),
             workspace: "prod".into(),
             run_id: claim.run_id.clone(),
@@ -227,7 +228,7 @@ impl State {
             attempt: claim.attempt,
             mode: claim.mode,
             worker_id: claim.worker_id.clone(),
-            ..pb::LiveAttempt::default()
+            ..mesh_pb::LiveAttempt::default()
         };
         self.claims += 1;
         self.live.insert(attempt_id, (run, live));
@@ -236,18 +237,18 @@ impl State {
     }
 }
 
-fn response(message: ToDispatcher) -> pb::AdmitResponse {
-    pb::AdmitResponse {
+fn response(message: ToDispatcher) -> mesh_pb::AdmitResponse {
+    mesh_pb::AdmitResponse {
         message: Some(message),
     }
 }
 
 #[tonic::async_trait]
-impl SchedulerService for Owner {
+impl SchedulerMeshService for Owner {
     async fn admit(
         &self,
-        request: Request<Streaming<pb::AdmitRequest>>,
-    ) -> Result<Response<BoxStream<pb::AdmitResponse>>, Status> {
+        request: Request<Streaming<mesh_pb::AdmitRequest>>,
+    ) -> Result<Response<BoxStream<mesh_pb::AdmitResponse>>, Status> {
         let (out, responses) = mpsc::unbounded_channel();
         let (owner, mut requests) = (self.clone(), request.into_inner());
         tokio::spawn(async move {
@@ -258,7 +259,7 @@ impl SchedulerService for Owner {
                 let Some(out) = weak.upgrade() else { return };
                 owner.with(|state| match request.message {
                     Some(FromDispatcher::Open(open)) => {
-                        let opened = |lease: &pb::AdmissionLease| {
+                        let opened = |lease: &mesh_pb::AdmissionLease| {
                             let shard = AdmissionShard::new(lease.admission_shard).unwrap();
                             (shard, Epoch::new(lease.epoch))
                         };
@@ -273,7 +274,7 @@ impl SchedulerService for Owner {
                         let refused = claims
                             .filter_map(|(index, claim)| state.claim(index, claim))
                             .collect();
-                        let results = pb::ClaimResults {
+                        let results = mesh_pb::ClaimResults {
                             number: batch.number,
                             refused,
                         };

@@ -12,10 +12,11 @@ use servo_dispatcher::Config;
 use servo_local::{Ca, FreePorts, Issue, TestDatabase};
 use servo_mesh::{Fault, Mesh, NoSections, Settings, Shutdown, Sources};
 use servo_model::{Digest, Grants, Role, RunId, Service, ShardId, Stream};
+use servo_proto::mesh::v1::dispatcher_mesh_service_client::DispatcherMeshServiceClient;
+use servo_proto::mesh::v1::quota_mesh_service_server::{QuotaMeshService, QuotaMeshServiceServer};
+use servo_proto::mesh::v1::scheduler_mesh_service_server::SchedulerMeshServiceServer;
 use servo_proto::v1::callback_service_server::CallbackServiceServer;
 use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
-use servo_proto::v1::quota_service_server::{QuotaService, QuotaServiceServer};
-use servo_proto::v1::scheduler_service_server::SchedulerServiceServer;
 use servo_store::{DatabaseConfig, LeaseTtl, Leases, Store};
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
@@ -32,7 +33,7 @@ pub(crate) const TENANT: &str = "acme";
 /// A quota service without limits.
 struct Unlimited;
 
-impl QuotaService for Unlimited {}
+impl QuotaMeshService for Unlimited {}
 
 pub(crate) struct World {
     pub(crate) owner: Owner,
@@ -66,7 +67,7 @@ impl World {
             ports: Mutex::default(),
             _owner_store: store.clone(),
         };
-        let scheduler = SchedulerServiceServer::new(world.owner.clone());
+        let scheduler = SchedulerMeshServiceServer::new(world.owner.clone());
         let address = world
             .serve(Service::Scheduler, |mesh| mesh.serve(scheduler))
             .await;
@@ -81,7 +82,7 @@ impl World {
             .await;
         world.quota = world
             .serve(Service::Quota, |mesh| {
-                mesh.serve(QuotaServiceServer::new(Unlimited))
+                mesh.serve(QuotaMeshServiceServer::new(Unlimited))
             })
             .await;
         world
@@ -197,10 +198,23 @@ impl World {
         service: Service,
         running: &Running,
     ) -> DispatcherServiceClient<servo_mesh::Peer> {
+        DispatcherServiceClient::new(self.connection(service, running))
+    }
+
+    /// Returns a client of the internal methods with the identity of `service`.
+    pub(crate) fn internal_client(
+        &self,
+        service: Service,
+        running: &Running,
+    ) -> DispatcherMeshServiceClient<servo_mesh::Peer> {
+        DispatcherMeshServiceClient::new(self.connection(service, running))
+    }
+
+    fn connection(&self, service: Service, running: &Running) -> servo_mesh::Peer {
         let settings: Settings<NoSections> =
             Settings::read(service, &self.sources(service, "127.0.0.1:0")).unwrap();
         let mesh = Mesh::new(settings, Shutdown::new());
-        DispatcherServiceClient::new(mesh.peer_at(Service::Dispatcher, &running.address).unwrap())
+        mesh.peer_at(Service::Dispatcher, &running.address).unwrap()
     }
 
     /// Stores a plan of `tasks` independent tasks and offers them as one run.

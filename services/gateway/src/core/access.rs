@@ -33,7 +33,11 @@ pub fn required_credential(method: Option<&Method>) -> Result<Credential, Denied
 }
 
 /// Returns the service that serves `servo.v1.<Name>Service`. The gateway itself serves the rest.
+/// The scheduler serves SystemService, because it owns all projections that there are.
 pub fn target(method: &Method) -> Service {
+    if method.service == "servo.v1.SystemService" {
+        return Service::Scheduler;
+    }
     let name = method
         .service
         .strip_prefix("servo.v1.")
@@ -63,9 +67,13 @@ mod tests {
 
     #[test]
     fn services_are_found_by_name() {
-        for method in methods() {
+        for method in methods()
+            .iter()
+            .filter(|m| m.service.starts_with("servo.v1."))
+        {
             let expected = match method.service.as_str() {
                 "servo.v1.MeshService" | "servo.v1.AccessService" => "gateway".to_owned(),
+                "servo.v1.SystemService" => "scheduler".to_owned(),
                 other => other
                     .trim_start_matches("servo.v1.")
                     .trim_end_matches("Service")

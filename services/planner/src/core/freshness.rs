@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use servo_model::Timestamp;
+use servo_proto::mesh::v1::PartitionStaleness;
 use servo_proto::proto_time;
-use servo_proto::v1::{PartitionCondition, PartitionStaleness, StaleCause, StaleReason};
+use servo_proto::v1::{PartitionCondition, StaleCause, StaleReason};
 
 /// A partition by asset key and partition key; the partition key of an unpartitioned asset is
 /// empty.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use servo_mesh::Peer;
-use servo_proto::v1::TenantLimits;
+use servo_proto::mesh::v1::TenantLimits;
 use servo_service::follow_limits;
 use tokio::sync::watch;
 use tonic::Status;

@@ -1,18 +1,19 @@
 //! ExpandPartitions: lists the partitions of a selection, a page at a time.
 
+use prost::Message;
 use servo_mesh::Error;
 use servo_mesh::paging::page_size;
 use servo_model::Digest;
 use servo_model::partitioning::Moment;
-use servo_proto::v1::{ExpandPartitionsRequest, ExpandPartitionsResponse};
+use servo_proto::mesh::v1::{ExpandPartitionsRequest, ExpandPartitionsResponse};
 
 use super::Planner;
 use super::support::blocking::run_blocking;
 use super::support::parse::scope;
 use super::support::staleness::{StalenessInputs, staleness, staleness_inputs};
 use crate::core::deployment_graph::DeploymentGraph;
+use crate::core::expand;
 use crate::core::refusal::Refusal;
-use crate::core::{canonical, expand};
 
 const KEYS_DEFAULT: usize = 1_000;
 const KEYS_MAX: usize = 10_000;
@@ -31,9 +32,7 @@ pub(super) async fn expand_partitions(
         page_token: String::new(),
         ..request.clone()
     };
-    let canonical = canonical::canonical(&first_page, "ExpandPartitionsRequest")
-        .map_err(|error| Error::bad_field("partitions", error.to_string()))?;
-    let request_digest = Digest::of(canonical).to_string();
+    let request_digest = Digest::of(first_page.encode_to_vec()).to_string();
     let list = [
         "partitions",
         scope.tenant.as_str(),

@@ -8,10 +8,10 @@ use servo_mesh::paging::page_size;
 use servo_model::Digest;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_model::partitioning::Moment;
-use servo_proto::v1::{
+use servo_proto::mesh::v1::{
     FindStalePartitionsRequest, FindStalePartitionsResponse, PartitionStaleness, StalePartition,
-    StaleReason,
 };
+use servo_proto::v1::StaleReason;
 
 use super::Planner;
 use super::support::asset_partitions::load_asset_partitions;

@@ -11,10 +11,11 @@ use servo_mesh::{Error, Reason, now};
 use servo_model::limits::{MESSAGE_BYTES_MAX, PLAN_ORDERS_PER_CALL_MAX};
 use servo_model::partitioning::{Moment, ValueList};
 use servo_model::{Digest, Timestamp};
-use servo_proto::v1::{
-    MakePlansRequest, MakePlansResponse, PlanOrder, PlanRefusal, PlanResult, RunSpec, StoredPlan,
+use servo_proto::mesh::v1::{
+    MakePlansRequest, MakePlansResponse, PlanOrder, PlanRefusal, PlanResult, StoredPlan,
     plan_result,
 };
+use servo_proto::v1::RunSpec;
 
 use super::Planner;
 use super::support::blocking::run_blocking;

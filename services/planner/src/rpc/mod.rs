@@ -24,6 +24,8 @@ use std::sync::Arc;
 use servo_mesh::{Caller, Error, Fault, PageTokens, Reason, now};
 use servo_model::partitioning::Moment;
 use servo_model::{Digest, PerTenant, TenantId};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::planner_mesh_service_server::PlannerMeshService;
 use servo_proto::v1 as pb;
 use servo_proto::v1::planner_service_server::PlannerService;
 use servo_service::Cache;
@@ -288,32 +290,35 @@ impl PlannerService for Planner {
     ) -> Result<Response<pb::ListDynamicPartitionsResponse>, Status> {
         answer!(self, list_dynamic_partitions, request)
     }
+}
 
+#[tonic::async_trait]
+impl PlannerMeshService for Planner {
     async fn make_plans(
         &self,
-        request: Request<pb::MakePlansRequest>,
-    ) -> Result<Response<pb::MakePlansResponse>, Status> {
+        request: Request<mesh_pb::MakePlansRequest>,
+    ) -> Result<Response<mesh_pb::MakePlansResponse>, Status> {
         answer!(self, make_plans, request)
     }
 
     async fn summarize_partitions(
         &self,
-        request: Request<pb::SummarizePartitionsRequest>,
-    ) -> Result<Response<pb::SummarizePartitionsResponse>, Status> {
+        request: Request<mesh_pb::SummarizePartitionsRequest>,
+    ) -> Result<Response<mesh_pb::SummarizePartitionsResponse>, Status> {
         answer!(self, summarize_partitions, request)
     }
 
     async fn find_stale_partitions(
         &self,
-        request: Request<pb::FindStalePartitionsRequest>,
-    ) -> Result<Response<pb::FindStalePartitionsResponse>, Status> {
+        request: Request<mesh_pb::FindStalePartitionsRequest>,
+    ) -> Result<Response<mesh_pb::FindStalePartitionsResponse>, Status> {
         answer!(self, find_stale_partitions, request)
     }
 
     async fn expand_partitions(
         &self,
-        request: Request<pb::ExpandPartitionsRequest>,
-    ) -> Result<Response<pb::ExpandPartitionsResponse>, Status> {
+        request: Request<mesh_pb::ExpandPartitionsRequest>,
+    ) -> Result<Response<mesh_pb::ExpandPartitionsResponse>, Status> {
         answer!(self, expand_partitions, request)
     }
 }

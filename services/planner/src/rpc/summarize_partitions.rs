@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
-use servo_proto::v1::{SummarizePartitionsRequest, SummarizePartitionsResponse};
+use servo_proto::mesh::v1::{SummarizePartitionsRequest, SummarizePartitionsResponse};
 
 use super::Planner;
 use super::support::asset_partitions::load_asset_partitions;

@@ -1,11 +1,13 @@
 //! Tests the state of many partitions, computed from the scheduler's rows.
 
 use servo_mesh::Reason;
+use servo_proto::mesh::v1::{
+    FindStalePartitionsRequest, FindStalePartitionsResponse, SummarizePartitionsRequest,
+};
 use servo_proto::v1::partition_dimension::Values;
 use servo_proto::v1::{
-    AssetDefinition, FindStalePartitionsRequest, FindStalePartitionsResponse, PartitionDimension,
-    PartitionState, PartitionStretch, PartitionsDefinition, StaleReason, StaticValues,
-    SummarizePartitionsRequest,
+    AssetDefinition, PartitionDimension, PartitionState, PartitionStretch, PartitionsDefinition,
+    StaleReason, StaticValues,
 };
 use sqlx::{Connection, PgConnection};
 

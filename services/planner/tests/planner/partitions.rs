@@ -1,11 +1,11 @@
 use servo_mesh::Reason;
+use servo_proto::mesh::v1::{ExpandPartitionsRequest, MakePlansRequest, PlanOrder, plan_result};
 use servo_proto::v1::partition_dimension::Values;
 use servo_proto::v1::partition_selection::Partitions;
 use servo_proto::v1::{
-    AddDynamicPartitionsRequest, DynamicValues, ExpandPartitionsRequest,
-    ListDynamicPartitionsRequest, MakePlansRequest, Manifest, PartitionDimension,
-    PartitionSelection, PartitionsDefinition, PlanOrder, RemoveDynamicPartitionsRequest, RunSpec,
-    TimeGrain, TimeGrid, plan_result,
+    AddDynamicPartitionsRequest, DynamicValues, ListDynamicPartitionsRequest, Manifest,
+    PartitionDimension, PartitionSelection, PartitionsDefinition, RemoveDynamicPartitionsRequest,
+    RunSpec, TimeGrain, TimeGrid,
 };
 
 use crate::support::{TENANT, WORKSPACE, World, asset, by_user, manifest, refused};

@@ -1,10 +1,9 @@
 use prost::Message;
 use servo_mesh::Reason;
-use servo_proto::v1::plan_result::Result as Outcome;
-use servo_proto::v1::{
-    GetPlanRequest, MakePlansRequest, Plan, PlanOrder, PlanRefusal, PlanRunRequest, RunSpec,
-    StoredPlan,
-};
+use servo_model::Service;
+use servo_proto::mesh::v1::plan_result::Result as Outcome;
+use servo_proto::mesh::v1::{MakePlansRequest, PlanOrder, PlanRefusal, StoredPlan};
+use servo_proto::v1::{GetPlanRequest, Plan, PlanRunRequest, RunSpec};
 use sqlx::{Connection, PgConnection};
 
 use crate::support::{TENANT, WORKSPACE, World, by_user, by_user_of, chain, refused};
@@ -156,7 +155,7 @@ async fn many_orders_are_planned_together() {
         "257 orders",
     );
     let by_a_user = world
-        .client()
+        .internal_client(Service::Gateway)
         .make_plans(by_user(MakePlansRequest::default()))
         .await;
     refused(by_a_user, Reason::CallerNotAllowed, "");

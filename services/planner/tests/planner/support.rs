@@ -5,6 +5,7 @@ use servo_mesh::{
     Caller, Fault, Mesh, NoSections, Peer, PeerIdentity, Reason, Settings, Shutdown, Sources,
 };
 use servo_model::{Grants, Role, Service, WorkspaceScope};
+use servo_proto::mesh::v1::planner_mesh_service_client::PlannerMeshServiceClient;
 use servo_proto::v1::code_ref::Target;
 use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::{
@@ -89,18 +90,24 @@ impl World {
         }
     }
 
-    fn client_of(&self, service: Service) -> Client {
+    fn peer_of(&self, service: Service) -> Peer {
         let settings: Settings<NoSections> = read(service, &self.sources(service));
-        PlannerServiceClient::new(Mesh::new(settings, self.shutdown.clone()).peer(Service::Planner))
+        Mesh::new(settings, self.shutdown.clone()).peer(Service::Planner)
     }
 
     /// A client with the identity of the gateway.
     pub(crate) fn client(&self) -> Client {
-        self.client_of(Service::Gateway)
+        PlannerServiceClient::new(self.peer_of(Service::Gateway))
     }
 
-    pub(crate) fn scheduler(&self) -> Client {
-        self.client_of(Service::Scheduler)
+    /// A client of the internal methods with the identity of the scheduler.
+    pub(crate) fn scheduler(&self) -> PlannerMeshServiceClient<Peer> {
+        self.internal_client(Service::Scheduler)
+    }
+
+    /// A client of the internal methods with the identity of `service`.
+    pub(crate) fn internal_client(&self, service: Service) -> PlannerMeshServiceClient<Peer> {
+        PlannerMeshServiceClient::new(self.peer_of(service))
     }
 
     /// Counts the rows of a table as a superuser.

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use prost::Message;
 use servo_model::{Digest, Position, ShardId, Stream, TenantScope};
-use servo_proto::v1::{Budget, TenantLimits, WatchLimitsResponse};
+use servo_proto::mesh::v1::{TenantLimits, WatchLimitsResponse};
+use servo_proto::v1::Budget;
 
 /// Well below the limit of a message, because a tenant is never split.
 const MESSAGE_BYTES_AIM: usize = servo_model::limits::MESSAGE_BYTES_MAX / 4;

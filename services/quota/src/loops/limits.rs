@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use servo_mesh::now;
 use servo_model::{Stream, TenantId, TenantScope};
+use servo_proto::mesh::v1::TenantLimits;
 use servo_proto::proto_time;
-use servo_proto::v1::{Budget, QuotaLimits, TenantLimits};
+use servo_proto::v1::{Budget, QuotaLimits};
 use servo_store::{LoopStore, Store, StoreError};
 use tokio::sync::watch;
 use tracing::warn;

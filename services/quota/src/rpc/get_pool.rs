@@ -2,7 +2,8 @@
 
 use servo_mesh::{Error, Reason};
 use servo_model::TenantId;
-use servo_proto::v1::{CountUseResponse, GetPoolRequest, GetPoolResponse, Pool};
+use servo_proto::mesh::v1::CountUseResponse;
+use servo_proto::v1::{GetPoolRequest, GetPoolResponse, Pool};
 use servo_store::Tx;
 
 use super::Quota;

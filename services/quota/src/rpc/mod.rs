@@ -22,11 +22,13 @@ mod watch_limits;
 
 use servo_mesh::{Caller, Doorbell, Error, Fault, Mesh, PageTokens, Peer};
 use servo_model::{Service, TenantId, TenantScope};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::dispatcher_mesh_service_client::DispatcherMeshServiceClient;
+use servo_proto::mesh::v1::quota_mesh_service_server::QuotaMeshService;
+use servo_proto::mesh::v1::scheduler_mesh_service_client::SchedulerMeshServiceClient;
 use servo_proto::v1 as pb;
 use servo_proto::v1::QuotaLimits;
-use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
 use servo_proto::v1::quota_service_server::QuotaService;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
 use servo_store::{Store, TenantTx};
 use tonic::codegen::BoxStream;
 use tonic::{Request, Response, Status};
@@ -48,8 +50,8 @@ pub(crate) struct Quota {
     pub(crate) doorbell: Doorbell,
     pub(crate) snapshots: SnapshotSender,
     /// The services that enforce limits and know their current use.
-    pub(crate) dispatcher: DispatcherServiceClient<Peer>,
-    pub(crate) scheduler: SchedulerServiceClient<Peer>,
+    pub(crate) dispatcher: DispatcherMeshServiceClient<Peer>,
+    pub(crate) scheduler: SchedulerMeshServiceClient<Peer>,
 }
 
 impl Quota {
@@ -64,8 +66,8 @@ impl Quota {
             defaults,
             doorbell: Doorbell::new(),
             snapshots: SnapshotSender::new(None),
-            dispatcher: DispatcherServiceClient::new(mesh.peer(Service::Dispatcher)),
-            scheduler: SchedulerServiceClient::new(mesh.peer(Service::Scheduler)),
+            dispatcher: DispatcherMeshServiceClient::new(mesh.peer(Service::Dispatcher)),
+            scheduler: SchedulerMeshServiceClient::new(mesh.peer(Service::Scheduler)),
         })
     }
 
@@ -233,11 +235,14 @@ impl QuotaService for Quota {
     ) -> Answer<pb::GetCostsResponse> {
         answer!(self, get_costs, request)
     }
+}
 
+#[tonic::async_trait]
+impl QuotaMeshService for Quota {
     async fn watch_limits(
         &self,
-        request: Request<pb::WatchLimitsRequest>,
-    ) -> Answer<BoxStream<pb::WatchLimitsResponse>> {
+        request: Request<mesh_pb::WatchLimitsRequest>,
+    ) -> Answer<BoxStream<mesh_pb::WatchLimitsResponse>> {
         answer!(self, watch_limits, request)
     }
 }

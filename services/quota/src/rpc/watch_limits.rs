@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::stream;
 use servo_mesh::{Error, Reason};
-use servo_proto::v1::{WatchLimitsRequest, WatchLimitsResponse};
+use servo_proto::mesh::v1::{WatchLimitsRequest, WatchLimitsResponse};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tonic::Status;

@@ -1,11 +1,17 @@
 //! Tests the current use of limits, answered by fake schedulers and dispatchers.
 
 use servo_model::Service;
-use servo_proto::v1::dispatcher_service_server::{DispatcherService, DispatcherServiceServer};
-use servo_proto::v1::scheduler_service_server::{SchedulerService, SchedulerServiceServer};
+use servo_proto::mesh::v1::dispatcher_mesh_service_server::{
+    DispatcherMeshService, DispatcherMeshServiceServer,
+};
+use servo_proto::mesh::v1::scheduler_mesh_service_server::{
+    SchedulerMeshService, SchedulerMeshServiceServer,
+};
+use servo_proto::mesh::v1::{
+    CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse,
+};
 use servo_proto::v1::{
-    CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse, GetPoolRequest,
-    GetPoolResponse, ListPoolsRequest, Pool, QuotaUse, SlotHolder,
+    GetPoolRequest, GetPoolResponse, ListPoolsRequest, Pool, QuotaUse, SlotHolder,
 };
 use tonic::{Request, Response, Status};
 
@@ -16,7 +22,7 @@ use crate::support::{PLATFORM, TENANT, World, by_user};
 struct Busy;
 
 #[tonic::async_trait]
-impl DispatcherService for Busy {
+impl DispatcherMeshService for Busy {
     async fn count_use(
         &self,
         request: Request<CountUseRequest>,
@@ -37,7 +43,7 @@ impl DispatcherService for Busy {
 }
 
 #[tonic::async_trait]
-impl SchedulerService for Busy {
+impl SchedulerMeshService for Busy {
     async fn count_runs(
         &self,
         _: Request<CountRunsRequest>,
@@ -55,7 +61,7 @@ impl SchedulerService for Busy {
 struct Unresponsive;
 
 #[tonic::async_trait]
-impl DispatcherService for Unresponsive {
+impl DispatcherMeshService for Unresponsive {
     async fn count_use(
         &self,
         _: Request<CountUseRequest>,
@@ -65,13 +71,13 @@ impl DispatcherService for Unresponsive {
 }
 
 /// A quota service with these peers and two pools.
-async fn world(dispatcher: impl DispatcherService) -> World {
+async fn world(dispatcher: impl DispatcherMeshService) -> World {
     let world = World::prepare(1).await;
-    let dispatcher = DispatcherServiceServer::new(dispatcher);
+    let dispatcher = DispatcherMeshServiceServer::new(dispatcher);
     let dispatcher = world
         .serve(Service::Dispatcher, |mesh| mesh.serve(dispatcher))
         .await;
-    let scheduler = SchedulerServiceServer::new(Busy);
+    let scheduler = SchedulerMeshServiceServer::new(Busy);
     let scheduler = world
         .serve(Service::Scheduler, |mesh| mesh.serve(scheduler))
         .await;

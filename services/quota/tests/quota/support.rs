@@ -8,6 +8,7 @@ use servo_mesh::{
     Sources,
 };
 use servo_model::{Grants, Service, WorkspaceScope};
+use servo_proto::mesh::v1::quota_mesh_service_client::QuotaMeshServiceClient;
 use servo_proto::v1::quota_service_client::QuotaServiceClient;
 use servo_proto::v1::{GetQuotaRequest, GetQuotaResponse, QuotaLimits, UpdateQuotaRequest};
 use sqlx::{Connection, PgConnection};
@@ -120,7 +121,7 @@ impl World {
     }
 
     async fn until_it_answers(&self, instance: usize) {
-        let mut client = self.client_of(Service::Gateway, instance);
+        let mut client = QuotaServiceClient::new(self.peer_of(Service::Gateway, instance));
         let request = || {
             by_user(GetQuotaRequest {
                 tenant: TENANT.into(),
@@ -132,15 +133,24 @@ impl World {
         }
     }
 
-    pub(crate) fn client_of(&self, service: Service, instance: usize) -> Client {
+    fn peer_of(&self, service: Service, instance: usize) -> Peer {
         let settings: Settings<NoSections> =
             read(service, &self.sources(service, self.ports[instance]));
-        QuotaServiceClient::new(Mesh::new(settings, self.shutdown.clone()).peer(Service::Quota))
+        Mesh::new(settings, self.shutdown.clone()).peer(Service::Quota)
+    }
+
+    /// A client of the internal methods with the identity of `service`.
+    pub(crate) fn internal_client(
+        &self,
+        service: Service,
+        instance: usize,
+    ) -> QuotaMeshServiceClient<Peer> {
+        QuotaMeshServiceClient::new(self.peer_of(service, instance))
     }
 
     /// A client with the identity of the gateway.
     pub(crate) fn client(&self) -> Client {
-        self.client_of(Service::Gateway, 0)
+        QuotaServiceClient::new(self.peer_of(Service::Gateway, 0))
     }
 
     /// Connects as a superuser, to inspect the tables.

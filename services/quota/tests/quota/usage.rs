@@ -2,10 +2,11 @@ use prost::Message;
 use prost_types::Timestamp;
 use servo_mesh::Reason;
 use servo_model::{EventType, RunId, Service};
+use servo_proto::mesh::v1::WatchLimitsRequest;
 use servo_proto::v1::{
     Event, GetBudgetRequest, GetCostsRequest, GetCostsResponse, ListUsageRequest,
     ListUsageResponse, Plan, PlannedAsset, PlannedTask, ReportGrain, TaskFinished, TaskRef, Usage,
-    WatchLimitsRequest, event,
+    event,
 };
 use servo_store::{DatabaseConfig, NewEvent, Store};
 use uuid::Uuid;
@@ -279,7 +280,7 @@ async fn usage_is_priced_by_the_price_list_and_spends_budgets() {
         resume_token: String::new(),
     };
     let mut stream = world
-        .client_of(Service::Dispatcher, 0)
+        .internal_client(Service::Dispatcher, 0)
         .watch_limits(watch)
         .await
         .unwrap()

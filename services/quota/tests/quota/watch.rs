@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use servo_mesh::Reason;
 use servo_model::Service;
-use servo_proto::v1::{QuotaLimits, TenantLimits, WatchLimitsRequest, WatchLimitsResponse};
+use servo_proto::mesh::v1::{TenantLimits, WatchLimitsRequest, WatchLimitsResponse};
+use servo_proto::v1::QuotaLimits;
 use tonic::Streaming;
 
 use crate::pools::{create, delete};
@@ -20,7 +21,7 @@ impl Watcher {
         let request = WatchLimitsRequest {
             resume_token: resume_token.into(),
         };
-        let mut client = world.client_of(Service::Dispatcher, instance);
+        let mut client = world.internal_client(Service::Dispatcher, instance);
         let stream = client.watch_limits(request).await.unwrap().into_inner();
         let mut watcher = Watcher {
             stream,
@@ -188,7 +189,7 @@ async fn only_services_that_enforce_limits_may_watch() {
         resume_token: String::new(),
     };
     let answer = world
-        .client_of(Service::Callback, 0)
+        .internal_client(Service::Callback, 0)
         .watch_limits(request)
         .await;
     refused(answer, Reason::CallerNotAllowed, "callback");

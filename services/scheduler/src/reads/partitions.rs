@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use servo_mesh::Error;
 use servo_model::states::{MaterializationState, TaskState};
 use servo_model::{AttemptId, RunId, TenantId};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::{proto_time, v1 as pb};
 use servo_store::TenantTx;
 use uuid::Uuid;
@@ -16,7 +17,7 @@ use crate::store::partitions::{self, AssetPartition, ListedPartition};
 pub(crate) struct NamedPartition {
     pub(crate) asset_key: String,
     pub(crate) partition_key: String,
-    pub(crate) staleness: pb::PartitionStaleness,
+    pub(crate) staleness: mesh_pb::PartitionStaleness,
 }
 
 /// Shows the named partitions. `live` are those with an attempt in flight.
@@ -64,7 +65,7 @@ fn partition(
     (asset_key, partition_key): &AssetPartition,
     row: Option<&ListedPartition>,
     is_live: bool,
-    stale: pb::PartitionStaleness,
+    stale: mesh_pb::PartitionStaleness,
 ) -> pb::Partition {
     let bare = pb::Partition {
         asset_key: asset_key.clone(),

@@ -9,9 +9,10 @@ use futures::{Stream, StreamExt};
 use servo_mesh::Reason;
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::{AdmissionShard, Epoch, RunId, ShardId, TenantId};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_request::Message as FromDispatcher;
+use servo_proto::mesh::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_request::Message as FromDispatcher;
-use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1::event::Body;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_stream::wrappers::ReceiverStream;
@@ -32,9 +33,10 @@ const BATCHES_IN_FLIGHT_MAX: usize = 256;
 /// by the lane, see `DispatcherStreams::send_to`; it connects again and begins with snapshots.
 const MESSAGES_QUEUED_MAX: usize = 16_384;
 
-pub(super) type Answers = Pin<Box<dyn Stream<Item = Result<pb::AdmitResponse, Status>> + Send>>;
+pub(super) type Answers =
+    Pin<Box<dyn Stream<Item = Result<mesh_pb::AdmitResponse, Status>> + Send>>;
 
-pub(super) fn admit(scheduler: Scheduler, requests: Streaming<pb::AdmitRequest>) -> Answers {
+pub(super) fn admit(scheduler: Scheduler, requests: Streaming<mesh_pb::AdmitRequest>) -> Answers {
     let (responses, messages) = mpsc::channel(MESSAGES_QUEUED_MAX);
     servo_actor::spawn_task("admit", read_stream(scheduler, requests, responses));
     Box::pin(ReceiverStream::new(messages).map(Ok))
@@ -42,14 +44,14 @@ pub(super) fn admit(scheduler: Scheduler, requests: Streaming<pb::AdmitRequest>)
 
 async fn read_stream(
     scheduler: Scheduler,
-    mut requests: Streaming<pb::AdmitRequest>,
-    responses: mpsc::Sender<pb::AdmitResponse>,
+    mut requests: Streaming<mesh_pb::AdmitRequest>,
+    responses: mpsc::Sender<mesh_pb::AdmitResponse>,
 ) {
     static NEXT_STREAM_ID: AtomicU64 = AtomicU64::new(1);
     let batches = Arc::new(Semaphore::new(BATCHES_IN_FLIGHT_MAX));
     let stream: DispatcherStreamId = NEXT_STREAM_ID.fetch_add(1, Ordering::Relaxed);
     let stop = CancellationToken::new();
-    while let Some(Ok(Some(pb::AdmitRequest { message }))) =
+    while let Some(Ok(Some(mesh_pb::AdmitRequest { message }))) =
         stop.run_until_cancelled(requests.message()).await
     {
         match message {
@@ -90,13 +92,13 @@ async fn handle_batch(
     scheduler: &Scheduler,
     stream: DispatcherStreamId,
     message: FromDispatcher,
-    responses: &mpsc::Sender<pb::AdmitResponse>,
+    responses: &mpsc::Sender<mesh_pb::AdmitResponse>,
 ) {
     match message {
         FromDispatcher::Claims(batch) => {
             let results = claim(scheduler, stream, batch).await;
             let message = Some(ToDispatcher::Results(results));
-            let _ = responses.send(pb::AdmitResponse { message }).await;
+            let _ = responses.send(mesh_pb::AdmitResponse { message }).await;
         }
         FromDispatcher::Enqueued(batch) => enqueued(scheduler, stream, batch).await,
         FromDispatcher::Returned(batch) => returned(scheduler, batch).await,
@@ -108,8 +110,8 @@ async fn handle_batch(
 async fn claim(
     scheduler: &Scheduler,
     stream: DispatcherStreamId,
-    batch: pb::ClaimBatch,
-) -> pb::ClaimResults {
+    batch: mesh_pb::ClaimBatch,
+) -> mesh_pb::ClaimResults {
     let mut refused = Vec::new();
     let mut by_shard: BTreeMap<ShardId, Vec<(usize, Command)>> = BTreeMap::new();
     for (index, claim) in batch.claims.iter().enumerate() {
@@ -148,7 +150,7 @@ async fn claim(
             }
         }
     }
-    pb::ClaimResults {
+    mesh_pb::ClaimResults {
         number: batch.number,
         refused,
     }
@@ -156,7 +158,11 @@ async fn claim(
 
 /// Records which attempts the push queue accepted. There is no answer: an attempt whose report is
 /// lost appears in the next snapshot as not accepted.
-async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::EnqueuedBatch) {
+async fn enqueued(
+    scheduler: &Scheduler,
+    stream: DispatcherStreamId,
+    batch: mesh_pb::EnqueuedBatch,
+) {
     let mut by_shard: BTreeMap<ShardId, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
         let (Ok(run_id), Some(task)) = (entry.run_id.parse::<RunId>(), entry.task) else {
@@ -190,7 +196,7 @@ async fn enqueued(scheduler: &Scheduler, stream: DispatcherStreamId, batch: pb::
 /// Records attempts that a worker returned before it began them, and attempts for which no envelope
 /// can be made. There is no answer: an attempt whose report is lost expires when no worker starts
 /// it.
-async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
+async fn returned(scheduler: &Scheduler, batch: mesh_pb::ReturnedBatch) {
     let mut by_shard: BTreeMap<ShardId, Vec<Command>> = BTreeMap::new();
     for entry in batch.entries.into_iter().take(CLAIMS_MAX) {
         let (Ok(tenant), Ok(run_id), Ok(attempt)) = (
@@ -237,7 +243,10 @@ async fn returned(scheduler: &Scheduler, batch: pb::ReturnedBatch) {
     }
 }
 
-fn command(stream: DispatcherStreamId, claim: &pb::Claim) -> Result<Command, (Reason, String)> {
+fn command(
+    stream: DispatcherStreamId,
+    claim: &mesh_pb::Claim,
+) -> Result<Command, (Reason, String)> {
     let bad = |what: &str| (Reason::InvalidField, format!("{what} is malformed"));
     let tenant: TenantId = claim.tenant.parse().map_err(|_| bad("tenant"))?;
     Ok(Command::Claim(Arc::new(Claim {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use futures::future::join_all;
 use servo_mesh::{Error, Reason};
 use servo_model::{Digest, RunId, RunKey, ShardId, TenantId};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use ulid::Ulid;
@@ -19,8 +20,8 @@ use crate::wire;
 
 pub(super) async fn apply_events(
     scheduler: &Scheduler,
-    request: pb::ApplyEventsRequest,
-) -> Result<pb::ApplyEventsResponse, Error> {
+    request: mesh_pb::ApplyEventsRequest,
+) -> Result<mesh_pb::ApplyEventsResponse, Error> {
     let count = request.events.len();
     if count > EVENTS_PER_CALL_MAX {
         return Err(Error::bad_field(
@@ -30,7 +31,7 @@ pub(super) async fn apply_events(
     }
     let mut commands: BTreeMap<ShardId, Vec<(usize, Command)>> = BTreeMap::new();
     // The events belong to several callers, so a faulty one is refused alone.
-    let mut events: Vec<(usize, pb::AppliedEvent)> = Vec::new();
+    let mut events: Vec<(usize, mesh_pb::AppliedEvent)> = Vec::new();
     let mut records = request.events.into_iter().enumerate().peekable();
     while let Some((index, record)) = records.next() {
         // The plan follows its request and is appended with it.
@@ -53,7 +54,7 @@ pub(super) async fn apply_events(
     .await;
     events.extend(judged.into_iter().flatten());
     events.sort_unstable_by_key(|(index, _)| *index);
-    Ok(pb::ApplyEventsResponse {
+    Ok(mesh_pb::ApplyEventsResponse {
         events: events.into_iter().map(|(_, applied)| applied).collect(),
     })
 }
@@ -63,9 +64,9 @@ async fn judge(
     scheduler: &Scheduler,
     shard: ShardId,
     commands: Vec<(usize, Command)>,
-) -> Vec<(usize, pb::AppliedEvent)> {
+) -> Vec<(usize, mesh_pb::AppliedEvent)> {
     let (indexes, commands): (Vec<usize>, Vec<Command>) = commands.into_iter().unzip();
-    let applied: Vec<pb::AppliedEvent> = match scheduler.shards.submit(shard, commands).await {
+    let applied: Vec<mesh_pb::AppliedEvent> = match scheduler.shards.submit(shard, commands).await {
         Ok(applied) => applied
             .iter()
             .map(|applied| with_run(applied, verdicts::applied_event(applied)))
@@ -76,14 +77,14 @@ async fn judge(
 }
 
 /// Adds the run, so that the caller need not read it.
-fn with_run(applied: &Applied, event: pb::AppliedEvent) -> pb::AppliedEvent {
-    pb::AppliedEvent {
+fn with_run(applied: &Applied, event: mesh_pb::AppliedEvent) -> mesh_pb::AppliedEvent {
+    mesh_pb::AppliedEvent {
         run: applied.run.as_ref().map(wire::run_standing),
         ..event
     }
 }
 
-fn refused(error: &Error) -> pb::AppliedEvent {
+fn refused(error: &Error) -> mesh_pb::AppliedEvent {
     verdicts::refused_event(error.reason(), &error.to_string())
 }
 

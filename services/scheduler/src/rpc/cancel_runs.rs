@@ -6,6 +6,7 @@ use std::sync::Arc;
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::{RunId, ShardId, TenantId};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 
@@ -22,8 +23,8 @@ const RACES_MAX: usize = 5;
 
 pub(super) async fn cancel_runs(
     scheduler: &Scheduler,
-    request: pb::CancelRunsRequest,
-) -> Result<pb::CancelRunsResponse, Error> {
+    request: mesh_pb::CancelRunsRequest,
+) -> Result<mesh_pb::CancelRunsResponse, Error> {
     let count = request.runs.len();
     if count > RUNS_MAX {
         return Err(Error::bad_field(
@@ -37,7 +38,7 @@ pub(super) async fn cancel_runs(
             "there is no such run in this tenant and workspace",
         )
     };
-    let mut results: Vec<pb::AppliedEvent> = request.runs.iter().map(|_| unknown()).collect();
+    let mut results: Vec<mesh_pb::AppliedEvent> = request.runs.iter().map(|_| unknown()).collect();
     let mut left: Vec<usize> = (0..count).collect();
     for _ in 0..RACES_MAX {
         let by_shard = events(scheduler, &request, &left).await?;
@@ -63,13 +64,13 @@ pub(super) async fn cancel_runs(
             break;
         }
     }
-    Ok(pb::CancelRunsResponse { results })
+    Ok(mesh_pb::CancelRunsResponse { results })
 }
 
 /// The cancel commands of these entries, by shard. A run that does not exist has none.
 async fn events(
     scheduler: &Scheduler,
-    request: &pb::CancelRunsRequest,
+    request: &mesh_pb::CancelRunsRequest,
     indexes: &[usize],
 ) -> Result<BTreeMap<ShardId, Vec<(usize, ForwardableCommand)>>, Error> {
     let targets: Vec<Target<'_>> = indexes
@@ -111,7 +112,7 @@ struct Target<'a> {
 
 impl Target<'_> {
     /// `None` for malformed ids, which name a run that cannot exist.
-    fn parse(index: usize, target: &pb::RunTarget) -> Option<Target<'_>> {
+    fn parse(index: usize, target: &mesh_pb::RunTarget) -> Option<Target<'_>> {
         Some(Target {
             index,
             tenant: target.tenant.parse().ok()?,

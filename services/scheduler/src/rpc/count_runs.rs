@@ -1,7 +1,7 @@
 //! CountRuns: what a tenant uses of its limits on runs.
 
 use servo_mesh::Error;
-use servo_proto::v1 as pb;
+use servo_proto::mesh::v1 as mesh_pb;
 
 use super::Scheduler;
 use super::support::{errors, parse};
@@ -12,8 +12,8 @@ const TODAY_MAX: i64 = 1_000_000;
 
 pub(super) async fn count_runs(
     scheduler: &Scheduler,
-    request: pb::CountRunsRequest,
-) -> Result<pb::CountRunsResponse, Error> {
+    request: mesh_pb::CountRunsRequest,
+) -> Result<mesh_pb::CountRunsResponse, Error> {
     let tenant = parse::tenant(&request.tenant)?;
     let mut tx = scheduler
         .reads
@@ -26,7 +26,7 @@ pub(super) async fn count_runs(
         .await
         .map_err(errors::store)?;
     tx.commit().await.map_err(errors::store)?;
-    Ok(pb::CountRunsResponse {
+    Ok(mesh_pb::CountRunsResponse {
         concurrent: in_use.concurrent,
         waiting: in_use.waiting,
         today: in_use.today,

@@ -4,6 +4,7 @@
 use servo_mesh::{Error, Reason};
 use servo_model::limits::ENVELOPES_PER_MESSAGE_MAX;
 use servo_model::states::{RunState, TaskState};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 
 use super::Scheduler;
@@ -126,7 +127,7 @@ async fn ask_dispatcher(
         .take(ENVELOPES_PER_MESSAGE_MAX)
         .map(|task| wire::task_ref_to_proto(task.task_ref()))
         .collect();
-    let admission = pb::ExplainAdmissionRequest {
+    let admission = mesh_pb::ExplainAdmissionRequest {
         tenant: request.tenant.clone(),
         workspace: request.workspace.clone(),
         run_id: request.run_id.clone(),

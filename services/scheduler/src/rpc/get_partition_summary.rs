@@ -2,6 +2,7 @@
 //! with an attempt in flight.
 
 use servo_mesh::Error;
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use tonic::Status;
 
@@ -37,7 +38,7 @@ pub(super) async fn get_partition_summary(
         .filter(|(of, _)| *of == asset)
         .map(|(_, key)| key)
         .collect();
-    let summary = pb::SummarizePartitionsRequest {
+    let summary = mesh_pb::SummarizePartitionsRequest {
         tenant: request.tenant,
         workspace: request.workspace,
         asset_key: asset,
@@ -50,7 +51,7 @@ pub(super) async fn get_partition_summary(
         .summarize_partitions(summary)
         .await
         .map_err(asset_not_found)?;
-    let pb::SummarizePartitionsResponse {
+    let mesh_pb::SummarizePartitionsResponse {
         total,
         counts,
         stretches,

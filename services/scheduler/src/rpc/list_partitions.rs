@@ -4,6 +4,7 @@
 use servo_mesh::filter::Filter;
 use servo_mesh::{Error, Reason};
 use servo_model::AssetKey;
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use tonic::Status;
 
@@ -96,14 +97,14 @@ async fn expand(
     filter: &Filter<pb::Partition>,
     size: usize,
     page_token: String,
-) -> Result<pb::ExpandPartitionsResponse, Status> {
+) -> Result<mesh_pb::ExpandPartitionsResponse, Status> {
     let partitions = match filter.exact("partition_key").filter(|key| !key.is_empty()) {
         Some(key) => pb::partition_selection::Partitions::Keys(pb::PartitionKeys {
             keys: vec![key.to_owned()],
         }),
         None => pb::partition_selection::Partitions::All(true),
     };
-    let expansion = pb::ExpandPartitionsRequest {
+    let expansion = mesh_pb::ExpandPartitionsRequest {
         tenant: request.tenant.clone(),
         workspace: request.workspace.clone(),
         selection: vec![asset.to_owned()],
@@ -119,7 +120,7 @@ async fn expand(
     let answer = scheduler.planner.clone().expand_partitions(expansion).await;
     match answer.map(tonic::Response::into_inner) {
         // The named partition may no longer exist, which is not an error of the request.
-        Err(status) if is_out_of_range(&status) => Ok(pb::ExpandPartitionsResponse::default()),
+        Err(status) if is_out_of_range(&status) => Ok(mesh_pb::ExpandPartitionsResponse::default()),
         answer => answer.map_err(asset_not_found),
     }
 }

@@ -1,6 +1,7 @@
 //! ListStalePartitions: the planner finds stale partitions; the scheduler adds the facts of its
 //! rows.
 
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use tonic::Status;
 
@@ -14,7 +15,7 @@ pub(super) async fn list_stale_partitions(
     request: pb::ListStalePartitionsRequest,
 ) -> Result<pb::ListStalePartitionsResponse, Status> {
     let tenant = parse::tenant(&request.tenant)?;
-    let search = pb::FindStalePartitionsRequest {
+    let search = mesh_pb::FindStalePartitionsRequest {
         tenant: request.tenant.clone(),
         workspace: request.workspace.clone(),
         selection: request.selection,

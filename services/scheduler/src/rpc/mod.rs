@@ -39,10 +39,13 @@ use std::sync::Arc;
 use servo_mesh::paging::PageTokens;
 use servo_mesh::{Caller, Peer};
 use servo_model::TenantId;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::dispatcher_mesh_service_client::DispatcherMeshServiceClient;
+use servo_proto::mesh::v1::planner_mesh_service_client::PlannerMeshServiceClient;
+use servo_proto::mesh::v1::scheduler_mesh_service_server::SchedulerMeshService;
 use servo_proto::v1 as pb;
-use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
-use servo_proto::v1::planner_service_client::PlannerServiceClient;
 use servo_proto::v1::scheduler_service_server::SchedulerService;
+use servo_proto::v1::system_service_server::SystemService;
 use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -59,12 +62,12 @@ pub(crate) struct Scheduler {
     pub(crate) reads: Reads,
     pub(crate) shards: Shards,
     pub(crate) plan_batcher: PlanBatcher,
-    pub(crate) planner: PlannerServiceClient<Peer>,
+    pub(crate) planner: PlannerMeshServiceClient<Peer>,
     pub(crate) run_lookup: RunLookup,
     pub(crate) router: CommandRouter,
     pub(crate) run_ids: RunIds,
     pub(crate) tokens: PageTokens,
-    pub(crate) dispatcher: DispatcherServiceClient<Peer>,
+    pub(crate) dispatcher: DispatcherMeshServiceClient<Peer>,
     pub(crate) limits: watch::Receiver<Limits>,
 }
 
@@ -172,55 +175,12 @@ impl SchedulerService for Scheduler {
         ))
     }
 
-    async fn hear_run(
-        &self,
-        request: Request<pb::HearRunRequest>,
-    ) -> Result<Response<hear_run::Notifications>, Status> {
-        Ok(Response::new(hear_run::hear_run(self, request.get_ref())?))
-    }
-
     async fn list_events(
         &self,
         request: Request<pb::ListEventsRequest>,
     ) -> Result<Response<pb::ListEventsResponse>, Status> {
         Ok(Response::new(
             list_events::list_events(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn list_projections(
-        &self,
-        request: Request<pb::ListProjectionsRequest>,
-    ) -> Result<Response<pb::ListProjectionsResponse>, Status> {
-        Ok(Response::new(
-            list_projections::list_projections(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn list_poison_messages(
-        &self,
-        request: Request<pb::ListPoisonMessagesRequest>,
-    ) -> Result<Response<pb::ListPoisonMessagesResponse>, Status> {
-        Ok(Response::new(
-            list_poison_messages::list_poison_messages(self, request.into_inner()).await?,
-        ))
-    }
-
-    async fn replay_message(
-        &self,
-        request: Request<pb::ReplayMessageRequest>,
-    ) -> Result<Response<pb::ReplayMessageResponse>, Status> {
-        Ok(Response::new(
-            replay_message::replay_message(self.reads.store.loops(), request.into_inner()).await?,
-        ))
-    }
-
-    async fn verify_projection(
-        &self,
-        request: Request<pb::VerifyProjectionRequest>,
-    ) -> Result<Response<pb::VerifyProjectionResponse>, Status> {
-        Ok(Response::new(
-            verify_projection::verify_projection(self, request.into_inner()).await?,
         ))
     }
 
@@ -311,11 +271,60 @@ impl SchedulerService for Scheduler {
             list_run_key_conflicts::list_run_key_conflicts(self, request).await?,
         ))
     }
+}
+
+#[tonic::async_trait]
+impl SystemService for Scheduler {
+    async fn list_projections(
+        &self,
+        request: Request<pb::ListProjectionsRequest>,
+    ) -> Result<Response<pb::ListProjectionsResponse>, Status> {
+        Ok(Response::new(
+            list_projections::list_projections(self, request.into_inner()).await?,
+        ))
+    }
+
+    async fn list_poison_messages(
+        &self,
+        request: Request<pb::ListPoisonMessagesRequest>,
+    ) -> Result<Response<pb::ListPoisonMessagesResponse>, Status> {
+        Ok(Response::new(
+            list_poison_messages::list_poison_messages(self, request.into_inner()).await?,
+        ))
+    }
+
+    async fn replay_message(
+        &self,
+        request: Request<pb::ReplayMessageRequest>,
+    ) -> Result<Response<pb::ReplayMessageResponse>, Status> {
+        Ok(Response::new(
+            replay_message::replay_message(self.reads.store.loops(), request.into_inner()).await?,
+        ))
+    }
+
+    async fn verify_projection(
+        &self,
+        request: Request<pb::VerifyProjectionRequest>,
+    ) -> Result<Response<pb::VerifyProjectionResponse>, Status> {
+        Ok(Response::new(
+            verify_projection::verify_projection(self, request.into_inner()).await?,
+        ))
+    }
+}
+
+#[tonic::async_trait]
+impl SchedulerMeshService for Scheduler {
+    async fn hear_run(
+        &self,
+        request: Request<mesh_pb::HearRunRequest>,
+    ) -> Result<Response<hear_run::Notifications>, Status> {
+        Ok(Response::new(hear_run::hear_run(self, request.get_ref())?))
+    }
 
     async fn apply_events(
         &self,
-        request: Request<pb::ApplyEventsRequest>,
-    ) -> Result<Response<pb::ApplyEventsResponse>, Status> {
+        request: Request<mesh_pb::ApplyEventsRequest>,
+    ) -> Result<Response<mesh_pb::ApplyEventsResponse>, Status> {
         Ok(Response::new(
             apply_events::apply_events(self, request.into_inner()).await?,
         ))
@@ -323,8 +332,8 @@ impl SchedulerService for Scheduler {
 
     async fn count_runs(
         &self,
-        request: Request<pb::CountRunsRequest>,
-    ) -> Result<Response<pb::CountRunsResponse>, Status> {
+        request: Request<mesh_pb::CountRunsRequest>,
+    ) -> Result<Response<mesh_pb::CountRunsResponse>, Status> {
         Ok(Response::new(
             count_runs::count_runs(self, request.into_inner()).await?,
         ))
@@ -332,8 +341,8 @@ impl SchedulerService for Scheduler {
 
     async fn cancel_runs(
         &self,
-        request: Request<pb::CancelRunsRequest>,
-    ) -> Result<Response<pb::CancelRunsResponse>, Status> {
+        request: Request<mesh_pb::CancelRunsRequest>,
+    ) -> Result<Response<mesh_pb::CancelRunsResponse>, Status> {
         Ok(Response::new(
             cancel_runs::cancel_runs(self, request.into_inner()).await?,
         ))
@@ -341,8 +350,8 @@ impl SchedulerService for Scheduler {
 
     async fn report_attempts(
         &self,
-        request: Request<pb::ReportAttemptsRequest>,
-    ) -> Result<Response<pb::ReportAttemptsResponse>, Status> {
+        request: Request<mesh_pb::ReportAttemptsRequest>,
+    ) -> Result<Response<mesh_pb::ReportAttemptsResponse>, Status> {
         Ok(Response::new(
             report_attempts::report_attempts(self, request.into_inner()).await?,
         ))
@@ -350,7 +359,7 @@ impl SchedulerService for Scheduler {
 
     async fn admit(
         &self,
-        request: Request<Streaming<pb::AdmitRequest>>,
+        request: Request<Streaming<mesh_pb::AdmitRequest>>,
     ) -> Result<Response<admit::Answers>, Status> {
         Ok(Response::new(admit::admit(
             self.clone(),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use servo_mesh::{Error, Reason};
 use servo_model::idempotency::IdempotencyKey;
 use servo_model::{AttemptId, RunId, ShardId, TenantId};
-use servo_proto::v1 as pb;
-use servo_proto::v1::attempt_report::Report;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::attempt_report::Report;
 use servo_proto::v1::event::Body;
 use ulid::Ulid;
 use uuid::Uuid;
@@ -20,8 +20,8 @@ const REPORTS_MAX: usize = 256;
 
 pub(super) async fn report_attempts(
     scheduler: &Scheduler,
-    request: pb::ReportAttemptsRequest,
-) -> Result<pb::ReportAttemptsResponse, Error> {
+    request: mesh_pb::ReportAttemptsRequest,
+) -> Result<mesh_pb::ReportAttemptsResponse, Error> {
     if request.reports.len() > REPORTS_MAX {
         let count = request.reports.len();
         return Err(Error::bad_field(
@@ -29,7 +29,7 @@ pub(super) async fn report_attempts(
             format!("has {count} entries; {REPORTS_MAX} are allowed"),
         ));
     }
-    let judged: Vec<Result<Command, pb::AttemptVerdict>> = request
+    let judged: Vec<Result<Command, mesh_pb::AttemptVerdict>> = request
         .reports
         .into_iter()
         .map(|report| command(report).map_err(|why| *why))
@@ -48,7 +48,7 @@ pub(super) async fn report_attempts(
         (indexes, scheduler.shards.submit(shard, commands).await)
     });
     let lost = || refused_attempt(Reason::Internal, "the lane did not answer");
-    let mut answers: Vec<pb::AttemptVerdict> = judged
+    let mut answers: Vec<mesh_pb::AttemptVerdict> = judged
         .into_iter()
         .map(|command| command.map_or_else(|refusal| refusal, |_| lost()))
         .collect();
@@ -66,10 +66,10 @@ pub(super) async fn report_attempts(
             }
         }
     }
-    Ok(pb::ReportAttemptsResponse { verdicts: answers })
+    Ok(mesh_pb::ReportAttemptsResponse { verdicts: answers })
 }
 
-fn command(report: pb::AttemptReport) -> Result<Command, Box<pb::AttemptVerdict>> {
+fn command(report: mesh_pb::AttemptReport) -> Result<Command, Box<mesh_pb::AttemptVerdict>> {
     let bad = |what: &str| Box::new(refused_attempt(Reason::InvalidField, what));
     let event_id: Ulid = report
         .event_id
@@ -122,7 +122,7 @@ mod tests {
         let (plan, id) = (plan(&[&[]]), run_id(5));
         assert_folded(&apply(&one, new_run(&one, &plan, id, "f")).await);
         assert_folded(&apply(&one, claim(id, 0, 1, 1)).await);
-        let report = pb::AttemptReport {
+        let report = mesh_pb::AttemptReport {
             tenant: "acme".to_owned(),
             workspace: "prod".to_owned(),
             event_id: Ulid::generate().to_string(),

@@ -7,6 +7,7 @@ use servo_model::edges::EdgeResolution;
 use servo_model::limits::PARTITION_KEYS_PER_CALL_MAX;
 use servo_model::states::{Machine, MaterializationState};
 use servo_model::{AttemptId, TaskKey};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_proto::v1::partition_selection::Partitions;
 use servo_store::LoopStore;
@@ -189,8 +190,8 @@ pub(super) async fn order(
     parent: &ExistingRun,
     scope: &RepeatedPart,
     spec: pb::RunSpec,
-) -> Result<pb::PlanOrder, Error> {
-    let whole = pb::PlanOrder {
+) -> Result<mesh_pb::PlanOrder, Error> {
+    let whole = mesh_pb::PlanOrder {
         spec: Some(spec.clone()),
         ..Default::default()
     };
@@ -241,7 +242,7 @@ pub(super) async fn order(
         .into_iter()
         .chain(ended.reused(&plan, &again))
         .collect();
-    Ok(pb::PlanOrder {
+    Ok(mesh_pb::PlanOrder {
         spec,
         only_task_keys,
         reused,

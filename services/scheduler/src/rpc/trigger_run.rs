@@ -3,6 +3,7 @@
 use servo_mesh::{Caller, Error, Reason};
 use servo_model::RunKey;
 use servo_model::request::RequestFingerprint;
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::{request_fingerprint, spec_difference, v1 as pb};
 
 use super::Scheduler;
@@ -124,8 +125,8 @@ impl TriggerRequest {
         }
     }
 
-    fn whole_order(&self) -> pb::PlanOrder {
-        pb::PlanOrder {
+    fn whole_order(&self) -> mesh_pb::PlanOrder {
+        mesh_pb::PlanOrder {
             spec: Some(self.spec.clone()),
             ..Default::default()
         }
@@ -135,7 +136,7 @@ impl TriggerRequest {
         &self,
         key: RunKey,
         before: Option<&ExistingRun>,
-        order: pb::PlanOrder,
+        order: mesh_pb::PlanOrder,
     ) -> RunStart {
         let retry_of = before.map_or_else(String::new, |run| run.run_id.to_string());
         RunStart {
@@ -152,7 +153,7 @@ impl TriggerRequest {
         scheduler: &Scheduler,
         key: RunKey,
         before: Option<&ExistingRun>,
-        order: pb::PlanOrder,
+        order: mesh_pb::PlanOrder,
     ) -> Result<Option<pb::TriggerRunResponse>, Error> {
         match start_run(scheduler, &self.call, self.run_start(key, before, order)).await? {
             Started::Run { run, event_id } => Ok(Some(pb::TriggerRunResponse {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use servo_model::request::RequestFingerprint;
 use servo_model::{AdmissionShard, Digest, RunId, RunKey, ShardId, TaskRef, TenantId};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_proto::v1::event::Body;
 use tokio::sync::oneshot;
@@ -45,7 +46,7 @@ pub(crate) struct Claim {
     pub admission_shard: AdmissionShard,
     pub task: TaskRef,
     pub event_id: Uuid,
-    pub message: pb::Claim,
+    pub message: mesh_pb::Claim,
 }
 
 /// An attempt that the push queue accepted. The run provides the tenant.

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use prost::Message;
 use servo_model::states::TaskState;
 use servo_model::{AdmissionShard, Epoch, ShardId, TaskRef, TenantId, Timestamp};
-use servo_proto::v1::admit_response::Message as ToDispatcher;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_response::Message as ToDispatcher;
 use servo_proto::{proto_time, v1 as pb};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -37,7 +38,7 @@ pub(crate) struct DispatcherStream {
     pub id: DispatcherStreamId,
     /// The epoch under which it holds each admission shard.
     pub leases: BTreeMap<AdmissionShard, Epoch>,
-    pub responses: mpsc::Sender<pb::AdmitResponse>,
+    pub responses: mpsc::Sender<mesh_pb::AdmitResponse>,
     /// Ends the stream.
     pub stop: CancellationToken,
 }
@@ -49,7 +50,7 @@ pub(super) struct DispatcherStreams {
     /// The newest epoch of each admission shard; claims of older epochs are refused.
     epochs: BTreeMap<AdmissionShard, Epoch>,
     /// The updates of the current flush, by stream and execution shard.
-    updates: BTreeMap<(DispatcherStreamId, ShardId), pb::AdmitUpdate>,
+    updates: BTreeMap<(DispatcherStreamId, ShardId), mesh_pb::AdmitUpdate>,
     /// The known starts of Postgres.
     postgres_starts: Vec<Timestamp>,
     /// Plans that were announced.
@@ -111,14 +112,14 @@ impl DispatcherStreams {
             self.announced.clear();
         }
         if self.announced.insert(plan.plan_id) {
-            let plan = pb::PlanName {
+            let plan = mesh_pb::PlanName {
                 tenant: run.header.tenant.to_string(),
                 workspace: run.header.workspace.to_string(),
                 plan_id: servo_model::Digest::from_bytes(plan.plan_id).to_string(),
             };
             self.send_to(
                 stream,
-                ToDispatcher::Announcement(pb::AdmitAnnouncement { plans: vec![plan] }),
+                ToDispatcher::Announcement(mesh_pb::AdmitAnnouncement { plans: vec![plan] }),
             );
         }
     }
@@ -146,21 +147,23 @@ impl DispatcherStreams {
         let update = self.updates.entry(key).or_default();
         update.shard = u32::from(key.1);
         if changes.withdrawn {
-            update.withdrawn.push(pb::WithdrawnRun {
+            update.withdrawn.push(mesh_pb::WithdrawnRun {
                 tenant: run.header.tenant.to_string(),
                 run_id: run.header.run_id.to_string(),
             });
         }
-        update.ended.extend(
-            changes
-                .ended
-                .iter()
-                .map(|(attempt_id, held_us)| pb::EndedAttempt {
-                    tenant: run.header.tenant.to_string(),
-                    attempt_id: attempt_id.to_string(),
-                    slot_ms: u64::try_from(held_us / 1_000).unwrap_or(0),
-                }),
-        );
+        update
+            .ended
+            .extend(
+                changes
+                    .ended
+                    .iter()
+                    .map(|(attempt_id, held_us)| mesh_pb::EndedAttempt {
+                        tenant: run.header.tenant.to_string(),
+                        attempt_id: attempt_id.to_string(),
+                        slot_ms: u64::try_from(held_us / 1_000).unwrap_or(0),
+                    }),
+            );
         update
             .cancelled
             .extend(changes.cancelling.iter().filter_map(|task_ref| {
@@ -188,7 +191,7 @@ impl DispatcherStreams {
         for stream in &self.open {
             self.send_to(
                 stream.id,
-                ToDispatcher::Gone(pb::AdmitGone {
+                ToDispatcher::Gone(mesh_pb::AdmitGone {
                     shard: u32::from(shard),
                 }),
             );
@@ -215,7 +218,7 @@ impl DispatcherStreams {
         let Some(open) = self.open.iter().find(|open| open.id == stream) else {
             return;
         };
-        let response = pb::AdmitResponse {
+        let response = mesh_pb::AdmitResponse {
             message: Some(message),
         };
         if let Err(mpsc::error::TrySendError::Full(_)) = open.responses.try_send(response) {
@@ -258,7 +261,7 @@ impl Lane {
                 .holder_for(&run.header.tenant)
                 .is_some_and(|holder| holder.id == stream)
         });
-        let mut parts = Parts::new(pb::AdmitSnapshot {
+        let mut parts = Parts::new(mesh_pb::AdmitSnapshot {
             shard: u32::from(shard),
             epoch: held.lease.epoch().get(),
             ..Default::default()
@@ -278,7 +281,7 @@ impl Lane {
             .for_each(|part| self.streams.send_to(stream, ToDispatcher::Snapshot(part)));
     }
 
-    fn add_run(&self, run: &Run, parts: &mut Parts<pb::AdmitSnapshot>) {
+    fn add_run(&self, run: &Run, parts: &mut Parts<mesh_pb::AdmitSnapshot>) {
         let mut items = Items::of(run);
         let ready = run
             .task_rows()
@@ -297,8 +300,8 @@ impl Lane {
 }
 
 /// Keeps the order of one message: withdrawn before ready, ended after ready.
-fn split(update: pb::AdmitUpdate) -> Vec<pb::AdmitUpdate> {
-    let mut parts = Parts::new(pb::AdmitUpdate {
+fn split(update: mesh_pb::AdmitUpdate) -> Vec<mesh_pb::AdmitUpdate> {
+    let mut parts = Parts::new(mesh_pb::AdmitUpdate {
         shard: update.shard,
         ..Default::default()
     });
@@ -337,12 +340,12 @@ fn ready_run_messages(
     task_refs: &[TaskRef],
     items: &mut Items<'_>,
     starts: &[Timestamp],
-) -> Vec<pb::ReadyRun> {
+) -> Vec<mesh_pb::ReadyRun> {
     let Some(plan) = &run.plan else {
         return Vec::new();
     };
     let plan_id = servo_model::Digest::from_bytes(plan.plan_id).to_string();
-    let mut some = |task_refs: &[TaskRef]| pb::ReadyRun {
+    let mut some = |task_refs: &[TaskRef]| mesh_pb::ReadyRun {
         tenant: run.header.tenant.to_string(),
         workspace: run.header.workspace.to_string(),
         run_id: run.header.run_id.to_string(),
@@ -366,9 +369,9 @@ fn ready_task(
     task_ref: TaskRef,
     items: &mut Items<'_>,
     starts: &[Timestamp],
-) -> Option<pb::ReadyTask> {
+) -> Option<mesh_pb::ReadyTask> {
     let task_row = run.task_row(task_ref)?;
-    Some(pb::ReadyTask {
+    Some(mesh_pb::ReadyTask {
         task: Some(wire::task_ref_to_proto(task_ref)),
         attempt: task_row.next_attempt(starts),
         failures: task_row.failures,
@@ -412,12 +415,12 @@ fn live_attempt(
     task_ref: TaskRef,
     task_row: &TaskRow,
     items: &mut Items<'_>,
-) -> Option<pb::LiveAttempt> {
+) -> Option<mesh_pb::LiveAttempt> {
     if !task_row.state.has_attempt() {
         return None;
     }
     let plan_id = servo_model::Digest::from_bytes(run.plan.as_ref()?.plan_id).to_string();
-    Some(pb::LiveAttempt {
+    Some(mesh_pb::LiveAttempt {
         tenant: run.header.tenant.to_string(),
         workspace: run.header.workspace.to_string(),
         run_id: run.header.run_id.to_string(),
@@ -437,7 +440,7 @@ fn live_attempt(
         claim_time: task_row.claimed_at.map(proto_time),
         cancelling: task_row.cancelling,
         backfill: run.header.backfill,
-        waiting: awaits_queue(task_row).then(|| pb::PushOrder {
+        waiting: awaits_queue(task_row).then(|| mesh_pb::PushOrder {
             failures: task_row.failures,
             item_json: items.take(task_ref).unwrap_or_default(),
             trace: trace(run),

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use prost::Message as _;
 use servo_model::states::{MaterializationState, TaskState};
 use servo_model::{Position, ShardId, Timestamp};
-use servo_proto::{proto_time, v1 as pb};
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::proto_time;
 use uuid::Uuid;
 
 use super::lane::Lane;
@@ -41,12 +42,12 @@ fn message(changed: &ChangedRun<'_>, position: Position, at: Timestamp) -> Optio
         new_row,
         ..
     } = changed;
-    let failed: Vec<pb::FailedTask> = changes
+    let failed: Vec<mesh_pb::FailedTask> = changes
         .history
         .iter()
         .filter_map(|change| failed_task(run, change))
         .collect();
-    let made: Vec<pb::MadeVersion> = changes
+    let made: Vec<mesh_pb::MadeVersion> = changes
         .materialized
         .iter()
         .filter_map(made_version)
@@ -55,7 +56,7 @@ fn message(changed: &ChangedRun<'_>, position: Position, at: Timestamp) -> Optio
         return None;
     }
     let header = &run.header;
-    let message = pb::RunChanged {
+    let message = mesh_pb::RunChanged {
         tenant: header.tenant.to_string(),
         workspace: header.workspace.to_string(),
         run_id: header.run_id.to_string(),
@@ -78,7 +79,7 @@ fn message(changed: &ChangedRun<'_>, position: Position, at: Timestamp) -> Optio
     })
 }
 
-fn failed_task(run: &Run, change: &TaskChange) -> Option<pb::FailedTask> {
+fn failed_task(run: &Run, change: &TaskChange) -> Option<mesh_pb::FailedTask> {
     if change.to != TaskState::Failed {
         return None;
     }
@@ -88,7 +89,7 @@ fn failed_task(run: &Run, change: &TaskChange) -> Option<pb::FailedTask> {
         .settings(change.task_ref.ordinal)
         .asset_key
         .to_string();
-    Some(pb::FailedTask {
+    Some(mesh_pb::FailedTask {
         task: Some(wire::task_ref_to_proto(change.task_ref)),
         asset_key,
         attempt: change.attempt,
@@ -96,13 +97,13 @@ fn failed_task(run: &Run, change: &TaskChange) -> Option<pb::FailedTask> {
     })
 }
 
-fn made_version(version: &Materialized) -> Option<pb::MadeVersion> {
+fn made_version(version: &Materialized) -> Option<mesh_pb::MadeVersion> {
     let state = match version.promotion {
         Promotion::Promoted => MaterializationState::Promoted,
         Promotion::Quarantined => MaterializationState::Quarantined,
         Promotion::Late => return None,
     };
-    Some(pb::MadeVersion {
+    Some(mesh_pb::MadeVersion {
         materialization_id: version.attempt_id.to_string(),
         asset_key: version.asset_key.clone(),
         partition_key: version.partition_key.clone(),

@@ -1,12 +1,12 @@
 //! Limits on runs, as the quota service sends them.
 
 use servo_model::limits::TASKS_PER_RUN_MAX;
-use servo_proto::v1 as pb;
+use servo_proto::mesh::v1 as mesh_pb;
 
 use super::request::micros;
 use crate::core::RunLimits;
 
-pub(crate) fn run_limits(update: &pb::TenantLimits) -> RunLimits {
+pub(crate) fn run_limits(update: &mesh_pb::TenantLimits) -> RunLimits {
     let (limits, default) = (update.limits.unwrap_or_default(), RunLimits::default());
     RunLimits {
         max_concurrent_runs: limits.max_concurrent_runs,

@@ -3,6 +3,7 @@
 use prost::Message;
 use servo_model::states::TaskState;
 use servo_model::{AttemptId, RunId, TaskKey, TaskRef, Timestamp, WorkerId};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1::event::Body;
 use servo_proto::{proto_time, v1 as pb};
 use ulid::Ulid;
@@ -55,12 +56,12 @@ pub(crate) fn run_to_proto(row: &RunRecord, counts: &[(i16, i64)]) -> pb::Run {
 }
 
 /// The state of a run for the instance that forwarded the command, which has its request already.
-pub(crate) fn run_standing(view: &RunView) -> pb::RunStanding {
+pub(crate) fn run_standing(view: &RunView) -> mesh_pb::RunStanding {
     let counts: Vec<(i16, i64)> = TaskState::ALL
         .iter()
         .map(|state| (state.code(), i64::from(view.counts.of(*state))))
         .collect();
-    pb::RunStanding {
+    mesh_pb::RunStanding {
         state: i32::from(view.state.code()),
         reason: i32::from(view.reason.code()),
         version: view.version,
@@ -78,7 +79,7 @@ pub(crate) fn run_from_standing(
     requested: &pb::RunRequested,
     plan: Option<&Plan>,
     plan_fingerprint: &str,
-    standing: pb::RunStanding,
+    standing: mesh_pb::RunStanding,
 ) -> pb::Run {
     pb::Run {
         run_id: requested.run_id.clone(),

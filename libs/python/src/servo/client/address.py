@@ -18,7 +18,7 @@ _RECONNECT_MS_MIN = 100
 _RECONNECT_MS_MAX = 2_000
 _MESSAGE_BYTES_MAX = 4 * 1024 * 1024
 # The names of the services' stubs on a client; each stub is created on first use.
-STUBS = ("planner", "scheduler", "dispatcher", "callback", "backfill", "automation", "quota", "access")
+STUBS = ("planner", "scheduler", "dispatcher", "callback", "backfill", "automation", "quota", "system", "access")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from servo.v1 import (
     run_pb2,
     scheduler_pb2_grpc,
     scheduler_runs_pb2,
+    system_pb2_grpc,
     worker_pb2,
 )
 
@@ -293,6 +294,10 @@ class AsyncClient:
     @cached_property
     def quota(self) -> quota_pb2_grpc.QuotaServiceAsyncStub:
         return quota_pb2_grpc.QuotaServiceStub(self._channel)
+
+    @cached_property
+    def system(self) -> system_pb2_grpc.SystemServiceAsyncStub:
+        return system_pb2_grpc.SystemServiceStub(self._channel)
 
     @cached_property
     def access(self) -> access_pb2_grpc.AccessServiceAsyncStub:

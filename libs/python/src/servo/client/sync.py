@@ -38,6 +38,7 @@ from servo.v1 import (
     scheduler_pb2_grpc,
     scheduler_runs_pb2,
     state_pb2,
+    system_pb2_grpc,
     worker_pb2,
 )
 
@@ -273,6 +274,10 @@ class Client:
     @cached_property
     def quota(self) -> quota_pb2_grpc.QuotaServiceStub:
         return quota_pb2_grpc.QuotaServiceStub(self._channel)
+
+    @cached_property
+    def system(self) -> system_pb2_grpc.SystemServiceStub:
+        return system_pb2_grpc.SystemServiceStub(self._channel)
 
     @cached_property
     def access(self) -> access_pb2_grpc.AccessServiceStub:

@@ -27,7 +27,7 @@ from servo.execute.task_checks import attached, checks_of
 from servo.manifest.project import Project
 from servo.model.ids import run_id
 from servo.model.partition_key import PartitionKey
-from servo.v1 import event_execution_pb2, manifest_pb2, state_pb2
+from servo.v1 import manifest_pb2, materialization_pb2, state_pb2
 from servo.worker.truncate import Finish, truncate
 
 from .fold import CheckFailed, Failed, FoldTask, Outcome, Run, Skipped, Succeeded, TaskRef
@@ -210,7 +210,7 @@ class Runner:
 
 def _check_size(items: Sequence[str]) -> None:
     """Fails with the same error for items that a worker could not report."""
-    mapped = event_execution_pb2.MappedItems(count=len(items), items_json=items)
+    mapped = materialization_pb2.MappedItems(count=len(items), items_json=items)
     finish = truncate(Finish(outcome=state_pb2.OUTCOME_SUCCEEDED, items=mapped))
     if finish.HasField("error"):
         raise Fatal(finish.error.message)

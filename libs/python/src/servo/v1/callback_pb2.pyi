@@ -5,11 +5,9 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from servo.v1 import common_pb2 as _common_pb2
 from servo.v1 import error_pb2 as _error_pb2
-from servo.v1 import event_execution_pb2 as _event_execution_pb2
 from servo.v1 import materialization_pb2 as _materialization_pb2
 from servo.v1 import options_pb2 as _options_pb2
 from servo.v1 import quality_pb2 as _quality_pb2
-from servo.v1 import scheduler_operations_pb2 as _scheduler_operations_pb2
 from servo.v1 import sensor_pb2 as _sensor_pb2
 from servo.v1 import state_pb2 as _state_pb2
 from google.protobuf.internal import containers as _containers
@@ -66,20 +64,20 @@ class StartAttemptRequest(_message.Message):
     task: _common_pb2.TaskRef
     worker_id: str
     session: str
-    mode: _event_execution_pb2.DispatchMode
+    mode: _state_pb2.DispatchMode
     start_time: _timestamp_pb2.Timestamp
     heartbeat_timeout: _duration_pb2.Duration
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., mode: _Optional[_Union[_state_pb2.DispatchMode, str]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ...) -> None: ...
 
 class StartAttemptResponse(_message.Message):
     __slots__ = ("acceptance", "renewed", "accepted_event_id")
     ACCEPTANCE_FIELD_NUMBER: _ClassVar[int]
     RENEWED_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
-    acceptance: _scheduler_operations_pb2.Acceptance
+    acceptance: _state_pb2.Acceptance
     renewed: RenewedPaths
     accepted_event_id: str
-    def __init__(self, acceptance: _Optional[_Union[_scheduler_operations_pb2.Acceptance, str]] = ..., renewed: _Optional[_Union[RenewedPaths, _Mapping]] = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, acceptance: _Optional[_Union[_state_pb2.Acceptance, str]] = ..., renewed: _Optional[_Union[RenewedPaths, _Mapping]] = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
 
 class RenewedPaths(_message.Message):
     __slots__ = ("heartbeat", "logs")
@@ -210,17 +208,17 @@ class FinishAttemptRequest(_message.Message):
     checks: _containers.RepeatedCompositeFieldContainer[_quality_pb2.CheckResult]
     gating: _quality_pb2.Gating
     usage: _common_pb2.Usage
-    items: _event_execution_pb2.MappedItems
+    items: _materialization_pb2.MappedItems
     sensor: _sensor_pb2.SensorResult
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[_event_execution_pb2.MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[_materialization_pb2.MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ...) -> None: ...
 
 class FinishAttemptResponse(_message.Message):
     __slots__ = ("acceptance", "accepted_event_id")
     ACCEPTANCE_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
-    acceptance: _scheduler_operations_pb2.Acceptance
+    acceptance: _state_pb2.Acceptance
     accepted_event_id: str
-    def __init__(self, acceptance: _Optional[_Union[_scheduler_operations_pb2.Acceptance, str]] = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, acceptance: _Optional[_Union[_state_pb2.Acceptance, str]] = ..., accepted_event_id: _Optional[str] = ...) -> None: ...
 
 class StreamCallbacksRequest(_message.Message):
     __slots__ = ("tenant", "items")

@@ -26,14 +26,12 @@ from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from servo.v1 import common_pb2 as servo_dot_v1_dot_common__pb2
-from servo.v1 import event_execution_pb2 as servo_dot_v1_dot_event__execution__pb2
 from servo.v1 import options_pb2 as servo_dot_v1_dot_options__pb2
-from servo.v1 import quota_pb2 as servo_dot_v1_dot_quota__pb2
-from servo.v1 import scheduler_runs_pb2 as servo_dot_v1_dot_scheduler__runs__pb2
+from servo.v1 import state_pb2 as servo_dot_v1_dot_state__pb2
 from servo.v1 import worker_pb2 as servo_dot_v1_dot_worker__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19servo/v1/dispatcher.proto\x12\x08servo.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x1eservo/v1/event_execution.proto\x1a\x16servo/v1/options.proto\x1a\x14servo/v1/quota.proto\x1a\x1dservo/v1/scheduler_runs.proto\x1a\x15servo/v1/worker.proto\"o\n\x15RegisterWorkerRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\t\x12\"\n\x04info\x18\x04 \x01(\x0b\x32\x14.servo.v1.WorkerInfo\"\xc1\x01\n\x16RegisterWorkerResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x14\n\x0c\x65nvelope_key\x18\x02 \x01(\x0c\x12\x17\n\x0f\x65nvelope_key_id\x18\x03 \x01(\t\x12\x30\n\x0crenew_before\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x12heartbeat_interval\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xde\x01\n\x10PullTasksRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\"\n\x04open\x18\x03 \x01(\x0b\x32\x12.servo.v1.PullOpenH\x00\x12(\n\x07\x63redits\x18\x04 \x01(\x0b\x32\x15.servo.v1.PullCreditsH\x00\x12(\n\x08returned\x18\x05 \x01(\x0b\x32\x14.servo.v1.PullReturnH\x00\x12$\n\x05leave\x18\x06 \x01(\x0b\x32\x13.servo.v1.PullLeaveH\x00\x42\t\n\x07message\"A\n\x08PullOpen\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x13\n\x0b\x61ttempt_ids\x18\x02 \x03(\t\x12\x0f\n\x07\x63redits\x18\x03 \x01(\r\"\x1c\n\x0bPullCredits\x12\r\n\x05\x63ount\x18\x01 \x01(\r\"2\n\nPullReturn\x12\x13\n\x0b\x61ttempt_ids\x18\x01 \x03(\t\x12\x0f\n\x07\x63omment\x18\x02 \x01(\t\"\x1c\n\tPullLeave\x12\x0f\n\x07\x63omment\x18\x01 \x01(\t\"\xe6\x01\n\x11PullTasksResponse\x12,\n\tenvelopes\x18\x01 \x01(\x0b\x32\x17.servo.v1.EnvelopeBatchH\x00\x12(\n\x07\x63\x61ncels\x18\x02 \x01(\x0b\x32\x15.servo.v1.CancelBatchH\x00\x12$\n\x05moved\x18\x03 \x01(\x0b\x32\x13.servo.v1.PullMovedH\x00\x12$\n\x05\x64rain\x18\x04 \x01(\x0b\x32\x13.servo.v1.PullDrainH\x00\x12\"\n\x04idle\x18\x05 \x01(\x0b\x32\x12.servo.v1.PullIdleH\x00\x42\t\n\x07message\"<\n\rEnvelopeBatch\x12+\n\tenvelopes\x18\x01 \x03(\x0b\x32\x18.servo.v1.SignedEnvelope\"L\n\x0b\x43\x61ncelBatch\x12\x13\n\x0b\x61ttempt_ids\x18\x01 \x03(\t\x12(\n\x05grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x1c\n\tPullMoved\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\"G\n\tPullDrain\x12,\n\x08\x64\x65\x61\x64line\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kill\x18\x02 \x01(\x08\"\n\n\x08PullIdle\"[\n\x12ListWorkersRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"Q\n\x13ListWorkersResponse\x12!\n\x07workers\x18\x01 \x03(\x0b\x32\x10.servo.v1.Worker\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa0\x01\n\x12\x44rainWorkerRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tworker_id\x18\x03 \x01(\t\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x63omment\x18\x06 \x01(\t\"R\n\x13\x44rainWorkerResponse\x12 \n\x06worker\x18\x01 \x01(\x0b\x32\x10.servo.v1.Worker\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"u\n\x11KillWorkerRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tworker_id\x18\x03 \x01(\t\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"Q\n\x12KillWorkerResponse\x12 \n\x06worker\x18\x01 \x01(\x0b\x32\x10.servo.v1.Worker\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"l\n\x14PauseDispatchRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tworkspace\x18\x03 \x01(\t\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"Z\n\x15PauseDispatchResponse\x12&\n\x05pause\x18\x01 \x01(\x0b\x32\x17.servo.v1.DispatchPause\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"x\n\x15ResumeDispatchRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x10\n\x08pause_id\x18\x03 \x01(\t\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"3\n\x16ResumeDispatchResponse\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x01 \x01(\t\"R\n\x19ListDispatchPausesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x1aListDispatchPausesResponse\x12\'\n\x06pauses\x18\x01 \x03(\x0b\x32\x17.servo.v1.DispatchPause\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xba\x01\n\rDispatchPause\x12\x10\n\x08pause_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x11\n\tworkspace\x18\x03 \x01(\t\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12%\n\x0crequested_by\x18\x06 \x01(\x0b\x32\x0f.servo.v1.Actor\x12.\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"q\n\x15ListDispatchesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"Y\n\x16ListDispatchesResponse\x12&\n\ndispatches\x18\x01 \x03(\x0b\x32\x12.servo.v1.Dispatch\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"u\n\x19ListHeldDispatchesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"]\n\x1aListHeldDispatchesResponse\x12&\n\ndispatches\x18\x01 \x03(\x0b\x32\x12.servo.v1.Dispatch\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbe\x02\n\x08\x44ispatch\x12\x13\n\x0b\x64ispatch_id\x18\x01 \x01(\t\x12\x12\n\nattempt_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12\x0f\n\x07task_id\x18\x05 \x01(\t\x12\x10\n\x08task_key\x18\x06 \x01(\t\x12$\n\x04mode\x18\x07 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12(\n\x05state\x18\x08 \x01(\x0e\x32\x19.servo.v1.QueueEntryState\x12\r\n\x05queue\x18\t \x01(\t\x12\x11\n\tworker_id\x18\n \x01(\t\x12\x0c\n\x04pool\x18\x0b \x01(\t\x12\x31\n\rdispatch_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ndeliveries\x18\r \x01(\r\"/\n\x0f\x43ountUseRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\"\xda\x01\n\x10\x43ountUseResponse\x12\x15\n\rlive_attempts\x18\x01 \x01(\r\x12\x17\n\x0fqueued_attempts\x18\x02 \x01(\r\x12=\n\npool_slots\x18\x03 \x03(\x0b\x32).servo.v1.CountUseResponse.PoolSlotsEntry\x12%\n\x07holders\x18\x04 \x03(\x0b\x32\x14.servo.v1.SlotHolder\x1a\x30\n\x0ePoolSlotsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"n\n\x17\x45xplainAdmissionRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06run_id\x18\x03 \x01(\t\x12 \n\x05tasks\x18\x04 \x03(\x0b\x32\x11.servo.v1.TaskRef\"G\n\x18\x45xplainAdmissionResponse\x12+\n\x0c\x65xplanations\x18\x01 \x03(\x0b\x32\x15.servo.v1.Explanation*\xce\x01\n\x0fQueueEntryState\x12!\n\x1dQUEUE_ENTRY_STATE_UNSPECIFIED\x10\x00\x12\x1d\n\x19QUEUE_ENTRY_STATE_PENDING\x10\x01\x12\x1d\n\x19QUEUE_ENTRY_STATE_CREATED\x10\x02\x12\x1b\n\x17QUEUE_ENTRY_STATE_ACKED\x10\x03\x12\x1c\n\x18QUEUE_ENTRY_STATE_FAILED\x10\x04\x12\x1f\n\x1bQUEUE_ENTRY_STATE_CANCELLED\x10\x05\x32\xc8\r\n\x11\x44ispatcherService\x12\xa5\x01\n\x0eRegisterWorker\x12\x1f.servo.v1.RegisterWorkerRequest\x1a .servo.v1.RegisterWorkerResponse\"P\x90\x02\x02\xe2\xe0\x18\r\n\twork.pull(\x01\x82\xd3\xe4\x93\x02\x36\"1/v1/tenants/{tenant}/workers/{worker_id}:register:\x01*\x12[\n\tPullTasks\x12\x1a.servo.v1.PullTasksRequest\x1a\x1b.servo.v1.PullTasksResponse\"\x11\xe2\xe0\x18\r\n\twork.pull(\x01(\x01\x30\x01\x12\x87\x01\n\x0bListWorkers\x12\x1c.servo.v1.ListWorkersRequest\x1a\x1d.servo.v1.ListWorkersResponse\";\x90\x02\x01\xe2\xe0\x18\x10\n\x0cworkers.read(\x01\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/tenants/{tenant}/workers\x12\x9e\x01\n\x0b\x44rainWorker\x12\x1c.servo.v1.DrainWorkerRequest\x1a\x1d.servo.v1.DrainWorkerResponse\"R\x90\x02\x02\xe2\xe0\x18\x12\n\x0eworkers.manage(\x01\x82\xd3\xe4\x93\x02\x33\"./v1/tenants/{tenant}/workers/{worker_id}:drain:\x01*\x12\x9a\x01\n\nKillWorker\x12\x1b.servo.v1.KillWorkerRequest\x1a\x1c.servo.v1.KillWorkerResponse\"Q\x90\x02\x02\xe2\xe0\x18\x12\n\x0eworkers.manage(\x01\x82\xd3\xe4\x93\x02\x32\"-/v1/tenants/{tenant}/workers/{worker_id}:kill:\x01*\x12\x9a\x01\n\rPauseDispatch\x12\x1e.servo.v1.PauseDispatchRequest\x1a\x1f.servo.v1.PauseDispatchResponse\"H\x90\x02\x02\xe2\xe0\x18\x13\n\x0f\x64ispatch.manage(\x01\x82\xd3\xe4\x93\x02(\"#/v1/tenants/{tenant}/dispatch:pause:\x01*\x12\x9e\x01\n\x0eResumeDispatch\x12\x1f.servo.v1.ResumeDispatchRequest\x1a .servo.v1.ResumeDispatchResponse\"I\x90\x02\x02\xe2\xe0\x18\x13\n\x0f\x64ispatch.manage(\x01\x82\xd3\xe4\x93\x02)\"$/v1/tenants/{tenant}/dispatch:resume:\x01*\x12\xa5\x01\n\x12ListDispatchPauses\x12#.servo.v1.ListDispatchPausesRequest\x1a$.servo.v1.ListDispatchPausesResponse\"D\x90\x02\x01\xe2\xe0\x18\x11\n\rdispatch.read(\x01\x82\xd3\xe4\x93\x02&\x12$/v1/tenants/{tenant}/dispatch/pauses\x12\xa9\x01\n\x0eListDispatches\x12\x1f.servo.v1.ListDispatchesRequest\x1a .servo.v1.ListDispatchesResponse\"T\x90\x02\x01\xe2\xe0\x18\x0f\n\rdispatch.read\x82\xd3\xe4\x93\x02\x38\x12\x36/v1/tenants/{tenant}/workspaces/{workspace}/dispatches\x12v\n\x12ListHeldDispatches\x12#.servo.v1.ListHeldDispatchesRequest\x1a$.servo.v1.ListHeldDispatchesResponse\"\x15\x90\x02\x01\xe2\xe0\x18\x0e\x12\x0c\n\ndispatcher\x12_\n\x08\x43ountUse\x12\x19.servo.v1.CountUseRequest\x1a\x1a.servo.v1.CountUseResponse\"\x1c\x90\x02\x01\xe2\xe0\x18\x15\x12\x13\n\x05quota\n\ndispatcher\x12{\n\x10\x45xplainAdmission\x12!.servo.v1.ExplainAdmissionRequest\x1a\".servo.v1.ExplainAdmissionResponse\" \x90\x02\x01\xe2\xe0\x18\x19\x12\x17\n\tscheduler\n\ndispatcherBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19servo/v1/dispatcher.proto\x12\x08servo.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x16servo/v1/options.proto\x1a\x14servo/v1/state.proto\x1a\x15servo/v1/worker.proto\"o\n\x15RegisterWorkerRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\x0f\n\x07session\x18\x03 \x01(\t\x12\"\n\x04info\x18\x04 \x01(\x0b\x32\x14.servo.v1.WorkerInfo\"\xc1\x01\n\x16RegisterWorkerResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x14\n\x0c\x65nvelope_key\x18\x02 \x01(\x0c\x12\x17\n\x0f\x65nvelope_key_id\x18\x03 \x01(\t\x12\x30\n\x0crenew_before\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x35\n\x12heartbeat_interval\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xde\x01\n\x10PullTasksRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworker_id\x18\x02 \x01(\t\x12\"\n\x04open\x18\x03 \x01(\x0b\x32\x12.servo.v1.PullOpenH\x00\x12(\n\x07\x63redits\x18\x04 \x01(\x0b\x32\x15.servo.v1.PullCreditsH\x00\x12(\n\x08returned\x18\x05 \x01(\x0b\x32\x14.servo.v1.PullReturnH\x00\x12$\n\x05leave\x18\x06 \x01(\x0b\x32\x13.servo.v1.PullLeaveH\x00\x42\t\n\x07message\"A\n\x08PullOpen\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x13\n\x0b\x61ttempt_ids\x18\x02 \x03(\t\x12\x0f\n\x07\x63redits\x18\x03 \x01(\r\"\x1c\n\x0bPullCredits\x12\r\n\x05\x63ount\x18\x01 \x01(\r\"2\n\nPullReturn\x12\x13\n\x0b\x61ttempt_ids\x18\x01 \x03(\t\x12\x0f\n\x07\x63omment\x18\x02 \x01(\t\"\x1c\n\tPullLeave\x12\x0f\n\x07\x63omment\x18\x01 \x01(\t\"\xe6\x01\n\x11PullTasksResponse\x12,\n\tenvelopes\x18\x01 \x01(\x0b\x32\x17.servo.v1.EnvelopeBatchH\x00\x12(\n\x07\x63\x61ncels\x18\x02 \x01(\x0b\x32\x15.servo.v1.CancelBatchH\x00\x12$\n\x05moved\x18\x03 \x01(\x0b\x32\x13.servo.v1.PullMovedH\x00\x12$\n\x05\x64rain\x18\x04 \x01(\x0b\x32\x13.servo.v1.PullDrainH\x00\x12\"\n\x04idle\x18\x05 \x01(\x0b\x32\x12.servo.v1.PullIdleH\x00\x42\t\n\x07message\"<\n\rEnvelopeBatch\x12+\n\tenvelopes\x18\x01 \x03(\x0b\x32\x18.servo.v1.SignedEnvelope\"L\n\x0b\x43\x61ncelBatch\x12\x13\n\x0b\x61ttempt_ids\x18\x01 \x03(\t\x12(\n\x05grace\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"\x1c\n\tPullMoved\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\"G\n\tPullDrain\x12,\n\x08\x64\x65\x61\x64line\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04kill\x18\x02 \x01(\x08\"\n\n\x08PullIdle\"[\n\x12ListWorkersRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x04 \x01(\t\"Q\n\x13ListWorkersResponse\x12!\n\x07workers\x18\x01 \x03(\x0b\x32\x10.servo.v1.Worker\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xa0\x01\n\x12\x44rainWorkerRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tworker_id\x18\x03 \x01(\t\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0f\n\x07\x63omment\x18\x06 \x01(\t\"R\n\x13\x44rainWorkerResponse\x12 \n\x06worker\x18\x01 \x01(\x0b\x32\x10.servo.v1.Worker\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"u\n\x11KillWorkerRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tworker_id\x18\x03 \x01(\t\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"Q\n\x12KillWorkerResponse\x12 \n\x06worker\x18\x01 \x01(\x0b\x32\x10.servo.v1.Worker\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"l\n\x14PauseDispatchRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x11\n\tworkspace\x18\x03 \x01(\t\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"Z\n\x15PauseDispatchResponse\x12&\n\x05pause\x18\x01 \x01(\x0b\x32\x17.servo.v1.DispatchPause\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"x\n\x15ResumeDispatchRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x12\n\nrequest_id\x18\x02 \x01(\t\x12\x10\n\x08pause_id\x18\x03 \x01(\t\x12\x18\n\x10\x65xpected_version\x18\x04 \x01(\x04\x12\x0f\n\x07\x63omment\x18\x05 \x01(\t\"3\n\x16ResumeDispatchResponse\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x01 \x01(\t\"R\n\x19ListDispatchPausesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tpage_size\x18\x02 \x01(\x05\x12\x12\n\npage_token\x18\x03 \x01(\t\"^\n\x1aListDispatchPausesResponse\x12\'\n\x06pauses\x18\x01 \x03(\x0b\x32\x17.servo.v1.DispatchPause\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xba\x01\n\rDispatchPause\x12\x10\n\x08pause_id\x18\x01 \x01(\t\x12\x0e\n\x06tenant\x18\x02 \x01(\t\x12\x11\n\tworkspace\x18\x03 \x01(\t\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0f\n\x07version\x18\x05 \x01(\x04\x12%\n\x0crequested_by\x18\x06 \x01(\x0b\x32\x0f.servo.v1.Actor\x12.\n\nstart_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"q\n\x15ListDispatchesRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"Y\n\x16ListDispatchesResponse\x12&\n\ndispatches\x18\x01 \x03(\x0b\x32\x12.servo.v1.Dispatch\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xbe\x02\n\x08\x44ispatch\x12\x13\n\x0b\x64ispatch_id\x18\x01 \x01(\t\x12\x12\n\nattempt_id\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x0e\n\x06run_id\x18\x04 \x01(\t\x12\x0f\n\x07task_id\x18\x05 \x01(\t\x12\x10\n\x08task_key\x18\x06 \x01(\t\x12$\n\x04mode\x18\x07 \x01(\x0e\x32\x16.servo.v1.DispatchMode\x12(\n\x05state\x18\x08 \x01(\x0e\x32\x19.servo.v1.QueueEntryState\x12\r\n\x05queue\x18\t \x01(\t\x12\x11\n\tworker_id\x18\n \x01(\t\x12\x0c\n\x04pool\x18\x0b \x01(\t\x12\x31\n\rdispatch_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ndeliveries\x18\r \x01(\r*\xce\x01\n\x0fQueueEntryState\x12!\n\x1dQUEUE_ENTRY_STATE_UNSPECIFIED\x10\x00\x12\x1d\n\x19QUEUE_ENTRY_STATE_PENDING\x10\x01\x12\x1d\n\x19QUEUE_ENTRY_STATE_CREATED\x10\x02\x12\x1b\n\x17QUEUE_ENTRY_STATE_ACKED\x10\x03\x12\x1c\n\x18QUEUE_ENTRY_STATE_FAILED\x10\x04\x12\x1f\n\x1bQUEUE_ENTRY_STATE_CANCELLED\x10\x05\x32\xf2\n\n\x11\x44ispatcherService\x12\xa5\x01\n\x0eRegisterWorker\x12\x1f.servo.v1.RegisterWorkerRequest\x1a .servo.v1.RegisterWorkerResponse\"P\x90\x02\x02\xe2\xe0\x18\r\n\twork.pull(\x01\x82\xd3\xe4\x93\x02\x36\"1/v1/tenants/{tenant}/workers/{worker_id}:register:\x01*\x12[\n\tPullTasks\x12\x1a.servo.v1.PullTasksRequest\x1a\x1b.servo.v1.PullTasksResponse\"\x11\xe2\xe0\x18\r\n\twork.pull(\x01(\x01\x30\x01\x12\x87\x01\n\x0bListWorkers\x12\x1c.servo.v1.ListWorkersRequest\x1a\x1d.servo.v1.ListWorkersResponse\";\x90\x02\x01\xe2\xe0\x18\x10\n\x0cworkers.read(\x01\x82\xd3\xe4\x93\x02\x1e\x12\x1c/v1/tenants/{tenant}/workers\x12\x9e\x01\n\x0b\x44rainWorker\x12\x1c.servo.v1.DrainWorkerRequest\x1a\x1d.servo.v1.DrainWorkerResponse\"R\x90\x02\x02\xe2\xe0\x18\x12\n\x0eworkers.manage(\x01\x82\xd3\xe4\x93\x02\x33\"./v1/tenants/{tenant}/workers/{worker_id}:drain:\x01*\x12\x9a\x01\n\nKillWorker\x12\x1b.servo.v1.KillWorkerRequest\x1a\x1c.servo.v1.KillWorkerResponse\"Q\x90\x02\x02\xe2\xe0\x18\x12\n\x0eworkers.manage(\x01\x82\xd3\xe4\x93\x02\x32\"-/v1/tenants/{tenant}/workers/{worker_id}:kill:\x01*\x12\x9a\x01\n\rPauseDispatch\x12\x1e.servo.v1.PauseDispatchRequest\x1a\x1f.servo.v1.PauseDispatchResponse\"H\x90\x02\x02\xe2\xe0\x18\x13\n\x0f\x64ispatch.manage(\x01\x82\xd3\xe4\x93\x02(\"#/v1/tenants/{tenant}/dispatch:pause:\x01*\x12\x9e\x01\n\x0eResumeDispatch\x12\x1f.servo.v1.ResumeDispatchRequest\x1a .servo.v1.ResumeDispatchResponse\"I\x90\x02\x02\xe2\xe0\x18\x13\n\x0f\x64ispatch.manage(\x01\x82\xd3\xe4\x93\x02)\"$/v1/tenants/{tenant}/dispatch:resume:\x01*\x12\xa5\x01\n\x12ListDispatchPauses\x12#.servo.v1.ListDispatchPausesRequest\x1a$.servo.v1.ListDispatchPausesResponse\"D\x90\x02\x01\xe2\xe0\x18\x11\n\rdispatch.read(\x01\x82\xd3\xe4\x93\x02&\x12$/v1/tenants/{tenant}/dispatch/pauses\x12\xa9\x01\n\x0eListDispatches\x12\x1f.servo.v1.ListDispatchesRequest\x1a .servo.v1.ListDispatchesResponse\"T\x90\x02\x01\xe2\xe0\x18\x0f\n\rdispatch.read\x82\xd3\xe4\x93\x02\x38\x12\x36/v1/tenants/{tenant}/workspaces/{workspace}/dispatchesBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,8 +39,6 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.dispatcher_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
-  _globals['_COUNTUSERESPONSE_POOLSLOTSENTRY']._loaded_options = None
-  _globals['_COUNTUSERESPONSE_POOLSLOTSENTRY']._serialized_options = b'8\001'
   _globals['_DISPATCHERSERVICE'].methods_by_name['RegisterWorker']._loaded_options = None
   _globals['_DISPATCHERSERVICE'].methods_by_name['RegisterWorker']._serialized_options = b'\220\002\002\342\340\030\r\n\twork.pull(\001\202\323\344\223\0026\"1/v1/tenants/{tenant}/workers/{worker_id}:register:\001*'
   _globals['_DISPATCHERSERVICE'].methods_by_name['PullTasks']._loaded_options = None
@@ -61,86 +57,66 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DISPATCHERSERVICE'].methods_by_name['ListDispatchPauses']._serialized_options = b'\220\002\001\342\340\030\021\n\rdispatch.read(\001\202\323\344\223\002&\022$/v1/tenants/{tenant}/dispatch/pauses'
   _globals['_DISPATCHERSERVICE'].methods_by_name['ListDispatches']._loaded_options = None
   _globals['_DISPATCHERSERVICE'].methods_by_name['ListDispatches']._serialized_options = b'\220\002\001\342\340\030\017\n\rdispatch.read\202\323\344\223\0028\0226/v1/tenants/{tenant}/workspaces/{workspace}/dispatches'
-  _globals['_DISPATCHERSERVICE'].methods_by_name['ListHeldDispatches']._loaded_options = None
-  _globals['_DISPATCHERSERVICE'].methods_by_name['ListHeldDispatches']._serialized_options = b'\220\002\001\342\340\030\016\022\014\n\ndispatcher'
-  _globals['_DISPATCHERSERVICE'].methods_by_name['CountUse']._loaded_options = None
-  _globals['_DISPATCHERSERVICE'].methods_by_name['CountUse']._serialized_options = b'\220\002\001\342\340\030\025\022\023\n\005quota\n\ndispatcher'
-  _globals['_DISPATCHERSERVICE'].methods_by_name['ExplainAdmission']._loaded_options = None
-  _globals['_DISPATCHERSERVICE'].methods_by_name['ExplainAdmission']._serialized_options = b'\220\002\001\342\340\030\031\022\027\n\tscheduler\n\ndispatcher'
-  _globals['_QUEUEENTRYSTATE']._serialized_start=4058
-  _globals['_QUEUEENTRYSTATE']._serialized_end=4264
-  _globals['_REGISTERWORKERREQUEST']._serialized_start=289
-  _globals['_REGISTERWORKERREQUEST']._serialized_end=400
-  _globals['_REGISTERWORKERRESPONSE']._serialized_start=403
-  _globals['_REGISTERWORKERRESPONSE']._serialized_end=596
-  _globals['_PULLTASKSREQUEST']._serialized_start=599
-  _globals['_PULLTASKSREQUEST']._serialized_end=821
-  _globals['_PULLOPEN']._serialized_start=823
-  _globals['_PULLOPEN']._serialized_end=888
-  _globals['_PULLCREDITS']._serialized_start=890
-  _globals['_PULLCREDITS']._serialized_end=918
-  _globals['_PULLRETURN']._serialized_start=920
-  _globals['_PULLRETURN']._serialized_end=970
-  _globals['_PULLLEAVE']._serialized_start=972
-  _globals['_PULLLEAVE']._serialized_end=1000
-  _globals['_PULLTASKSRESPONSE']._serialized_start=1003
-  _globals['_PULLTASKSRESPONSE']._serialized_end=1233
-  _globals['_ENVELOPEBATCH']._serialized_start=1235
-  _globals['_ENVELOPEBATCH']._serialized_end=1295
-  _globals['_CANCELBATCH']._serialized_start=1297
-  _globals['_CANCELBATCH']._serialized_end=1373
-  _globals['_PULLMOVED']._serialized_start=1375
-  _globals['_PULLMOVED']._serialized_end=1403
-  _globals['_PULLDRAIN']._serialized_start=1405
-  _globals['_PULLDRAIN']._serialized_end=1476
-  _globals['_PULLIDLE']._serialized_start=1478
-  _globals['_PULLIDLE']._serialized_end=1488
-  _globals['_LISTWORKERSREQUEST']._serialized_start=1490
-  _globals['_LISTWORKERSREQUEST']._serialized_end=1581
-  _globals['_LISTWORKERSRESPONSE']._serialized_start=1583
-  _globals['_LISTWORKERSRESPONSE']._serialized_end=1664
-  _globals['_DRAINWORKERREQUEST']._serialized_start=1667
-  _globals['_DRAINWORKERREQUEST']._serialized_end=1827
-  _globals['_DRAINWORKERRESPONSE']._serialized_start=1829
-  _globals['_DRAINWORKERRESPONSE']._serialized_end=1911
-  _globals['_KILLWORKERREQUEST']._serialized_start=1913
-  _globals['_KILLWORKERREQUEST']._serialized_end=2030
-  _globals['_KILLWORKERRESPONSE']._serialized_start=2032
-  _globals['_KILLWORKERRESPONSE']._serialized_end=2113
-  _globals['_PAUSEDISPATCHREQUEST']._serialized_start=2115
-  _globals['_PAUSEDISPATCHREQUEST']._serialized_end=2223
-  _globals['_PAUSEDISPATCHRESPONSE']._serialized_start=2225
-  _globals['_PAUSEDISPATCHRESPONSE']._serialized_end=2315
-  _globals['_RESUMEDISPATCHREQUEST']._serialized_start=2317
-  _globals['_RESUMEDISPATCHREQUEST']._serialized_end=2437
-  _globals['_RESUMEDISPATCHRESPONSE']._serialized_start=2439
-  _globals['_RESUMEDISPATCHRESPONSE']._serialized_end=2490
-  _globals['_LISTDISPATCHPAUSESREQUEST']._serialized_start=2492
-  _globals['_LISTDISPATCHPAUSESREQUEST']._serialized_end=2574
-  _globals['_LISTDISPATCHPAUSESRESPONSE']._serialized_start=2576
-  _globals['_LISTDISPATCHPAUSESRESPONSE']._serialized_end=2670
-  _globals['_DISPATCHPAUSE']._serialized_start=2673
-  _globals['_DISPATCHPAUSE']._serialized_end=2859
-  _globals['_LISTDISPATCHESREQUEST']._serialized_start=2861
-  _globals['_LISTDISPATCHESREQUEST']._serialized_end=2974
-  _globals['_LISTDISPATCHESRESPONSE']._serialized_start=2976
-  _globals['_LISTDISPATCHESRESPONSE']._serialized_end=3065
-  _globals['_LISTHELDDISPATCHESREQUEST']._serialized_start=3067
-  _globals['_LISTHELDDISPATCHESREQUEST']._serialized_end=3184
-  _globals['_LISTHELDDISPATCHESRESPONSE']._serialized_start=3186
-  _globals['_LISTHELDDISPATCHESRESPONSE']._serialized_end=3279
-  _globals['_DISPATCH']._serialized_start=3282
-  _globals['_DISPATCH']._serialized_end=3600
-  _globals['_COUNTUSEREQUEST']._serialized_start=3602
-  _globals['_COUNTUSEREQUEST']._serialized_end=3649
-  _globals['_COUNTUSERESPONSE']._serialized_start=3652
-  _globals['_COUNTUSERESPONSE']._serialized_end=3870
-  _globals['_COUNTUSERESPONSE_POOLSLOTSENTRY']._serialized_start=3822
-  _globals['_COUNTUSERESPONSE_POOLSLOTSENTRY']._serialized_end=3870
-  _globals['_EXPLAINADMISSIONREQUEST']._serialized_start=3872
-  _globals['_EXPLAINADMISSIONREQUEST']._serialized_end=3982
-  _globals['_EXPLAINADMISSIONRESPONSE']._serialized_start=3984
-  _globals['_EXPLAINADMISSIONRESPONSE']._serialized_end=4055
-  _globals['_DISPATCHERSERVICE']._serialized_start=4267
-  _globals['_DISPATCHERSERVICE']._serialized_end=6003
+  _globals['_QUEUEENTRYSTATE']._serialized_start=3326
+  _globals['_QUEUEENTRYSTATE']._serialized_end=3532
+  _globals['_REGISTERWORKERREQUEST']._serialized_start=226
+  _globals['_REGISTERWORKERREQUEST']._serialized_end=337
+  _globals['_REGISTERWORKERRESPONSE']._serialized_start=340
+  _globals['_REGISTERWORKERRESPONSE']._serialized_end=533
+  _globals['_PULLTASKSREQUEST']._serialized_start=536
+  _globals['_PULLTASKSREQUEST']._serialized_end=758
+  _globals['_PULLOPEN']._serialized_start=760
+  _globals['_PULLOPEN']._serialized_end=825
+  _globals['_PULLCREDITS']._serialized_start=827
+  _globals['_PULLCREDITS']._serialized_end=855
+  _globals['_PULLRETURN']._serialized_start=857
+  _globals['_PULLRETURN']._serialized_end=907
+  _globals['_PULLLEAVE']._serialized_start=909
+  _globals['_PULLLEAVE']._serialized_end=937
+  _globals['_PULLTASKSRESPONSE']._serialized_start=940
+  _globals['_PULLTASKSRESPONSE']._serialized_end=1170
+  _globals['_ENVELOPEBATCH']._serialized_start=1172
+  _globals['_ENVELOPEBATCH']._serialized_end=1232
+  _globals['_CANCELBATCH']._serialized_start=1234
+  _globals['_CANCELBATCH']._serialized_end=1310
+  _globals['_PULLMOVED']._serialized_start=1312
+  _globals['_PULLMOVED']._serialized_end=1340
+  _globals['_PULLDRAIN']._serialized_start=1342
+  _globals['_PULLDRAIN']._serialized_end=1413
+  _globals['_PULLIDLE']._serialized_start=1415
+  _globals['_PULLIDLE']._serialized_end=1425
+  _globals['_LISTWORKERSREQUEST']._serialized_start=1427
+  _globals['_LISTWORKERSREQUEST']._serialized_end=1518
+  _globals['_LISTWORKERSRESPONSE']._serialized_start=1520
+  _globals['_LISTWORKERSRESPONSE']._serialized_end=1601
+  _globals['_DRAINWORKERREQUEST']._serialized_start=1604
+  _globals['_DRAINWORKERREQUEST']._serialized_end=1764
+  _globals['_DRAINWORKERRESPONSE']._serialized_start=1766
+  _globals['_DRAINWORKERRESPONSE']._serialized_end=1848
+  _globals['_KILLWORKERREQUEST']._serialized_start=1850
+  _globals['_KILLWORKERREQUEST']._serialized_end=1967
+  _globals['_KILLWORKERRESPONSE']._serialized_start=1969
+  _globals['_KILLWORKERRESPONSE']._serialized_end=2050
+  _globals['_PAUSEDISPATCHREQUEST']._serialized_start=2052
+  _globals['_PAUSEDISPATCHREQUEST']._serialized_end=2160
+  _globals['_PAUSEDISPATCHRESPONSE']._serialized_start=2162
+  _globals['_PAUSEDISPATCHRESPONSE']._serialized_end=2252
+  _globals['_RESUMEDISPATCHREQUEST']._serialized_start=2254
+  _globals['_RESUMEDISPATCHREQUEST']._serialized_end=2374
+  _globals['_RESUMEDISPATCHRESPONSE']._serialized_start=2376
+  _globals['_RESUMEDISPATCHRESPONSE']._serialized_end=2427
+  _globals['_LISTDISPATCHPAUSESREQUEST']._serialized_start=2429
+  _globals['_LISTDISPATCHPAUSESREQUEST']._serialized_end=2511
+  _globals['_LISTDISPATCHPAUSESRESPONSE']._serialized_start=2513
+  _globals['_LISTDISPATCHPAUSESRESPONSE']._serialized_end=2607
+  _globals['_DISPATCHPAUSE']._serialized_start=2610
+  _globals['_DISPATCHPAUSE']._serialized_end=2796
+  _globals['_LISTDISPATCHESREQUEST']._serialized_start=2798
+  _globals['_LISTDISPATCHESREQUEST']._serialized_end=2911
+  _globals['_LISTDISPATCHESRESPONSE']._serialized_start=2913
+  _globals['_LISTDISPATCHESRESPONSE']._serialized_end=3002
+  _globals['_DISPATCH']._serialized_start=3005
+  _globals['_DISPATCH']._serialized_end=3323
+  _globals['_DISPATCHERSERVICE']._serialized_start=3535
+  _globals['_DISPATCHERSERVICE']._serialized_end=4929
 # @@protoc_insertion_point(module_scope)

@@ -4,10 +4,8 @@ from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from servo.v1 import common_pb2 as _common_pb2
-from servo.v1 import event_execution_pb2 as _event_execution_pb2
 from servo.v1 import options_pb2 as _options_pb2
-from servo.v1 import quota_pb2 as _quota_pb2
-from servo.v1 import scheduler_runs_pb2 as _scheduler_runs_pb2
+from servo.v1 import state_pb2 as _state_pb2
 from servo.v1 import worker_pb2 as _worker_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
@@ -317,28 +315,6 @@ class ListDispatchesResponse(_message.Message):
     next_page_token: str
     def __init__(self, dispatches: _Optional[_Iterable[_Union[Dispatch, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
-class ListHeldDispatchesRequest(_message.Message):
-    __slots__ = ("tenant", "workspace", "page_size", "page_token", "filter")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
-    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
-    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    FILTER_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    workspace: str
-    page_size: int
-    page_token: str
-    filter: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ..., filter: _Optional[str] = ...) -> None: ...
-
-class ListHeldDispatchesResponse(_message.Message):
-    __slots__ = ("dispatches", "next_page_token")
-    DISPATCHES_FIELD_NUMBER: _ClassVar[int]
-    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    dispatches: _containers.RepeatedCompositeFieldContainer[Dispatch]
-    next_page_token: str
-    def __init__(self, dispatches: _Optional[_Iterable[_Union[Dispatch, _Mapping]]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
-
 class Dispatch(_message.Message):
     __slots__ = ("dispatch_id", "attempt_id", "attempt", "run_id", "task_id", "task_key", "mode", "state", "queue", "worker_id", "pool", "dispatch_time", "deliveries")
     DISPATCH_ID_FIELD_NUMBER: _ClassVar[int]
@@ -360,56 +336,11 @@ class Dispatch(_message.Message):
     run_id: str
     task_id: str
     task_key: str
-    mode: _event_execution_pb2.DispatchMode
+    mode: _state_pb2.DispatchMode
     state: QueueEntryState
     queue: str
     worker_id: str
     pool: str
     dispatch_time: _timestamp_pb2.Timestamp
     deliveries: int
-    def __init__(self, dispatch_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., attempt: _Optional[int] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., state: _Optional[_Union[QueueEntryState, str]] = ..., queue: _Optional[str] = ..., worker_id: _Optional[str] = ..., pool: _Optional[str] = ..., dispatch_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deliveries: _Optional[int] = ...) -> None: ...
-
-class CountUseRequest(_message.Message):
-    __slots__ = ("tenant", "pool")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    POOL_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    pool: str
-    def __init__(self, tenant: _Optional[str] = ..., pool: _Optional[str] = ...) -> None: ...
-
-class CountUseResponse(_message.Message):
-    __slots__ = ("live_attempts", "queued_attempts", "pool_slots", "holders")
-    class PoolSlotsEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: int
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
-    LIVE_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
-    QUEUED_ATTEMPTS_FIELD_NUMBER: _ClassVar[int]
-    POOL_SLOTS_FIELD_NUMBER: _ClassVar[int]
-    HOLDERS_FIELD_NUMBER: _ClassVar[int]
-    live_attempts: int
-    queued_attempts: int
-    pool_slots: _containers.ScalarMap[str, int]
-    holders: _containers.RepeatedCompositeFieldContainer[_quota_pb2.SlotHolder]
-    def __init__(self, live_attempts: _Optional[int] = ..., queued_attempts: _Optional[int] = ..., pool_slots: _Optional[_Mapping[str, int]] = ..., holders: _Optional[_Iterable[_Union[_quota_pb2.SlotHolder, _Mapping]]] = ...) -> None: ...
-
-class ExplainAdmissionRequest(_message.Message):
-    __slots__ = ("tenant", "workspace", "run_id", "tasks")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
-    RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    TASKS_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    workspace: str
-    run_id: str
-    tasks: _containers.RepeatedCompositeFieldContainer[_common_pb2.TaskRef]
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., tasks: _Optional[_Iterable[_Union[_common_pb2.TaskRef, _Mapping]]] = ...) -> None: ...
-
-class ExplainAdmissionResponse(_message.Message):
-    __slots__ = ("explanations",)
-    EXPLANATIONS_FIELD_NUMBER: _ClassVar[int]
-    explanations: _containers.RepeatedCompositeFieldContainer[_scheduler_runs_pb2.Explanation]
-    def __init__(self, explanations: _Optional[_Iterable[_Union[_scheduler_runs_pb2.Explanation, _Mapping]]] = ...) -> None: ...
+    def __init__(self, dispatch_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., attempt: _Optional[int] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., mode: _Optional[_Union[_state_pb2.DispatchMode, str]] = ..., state: _Optional[_Union[QueueEntryState, str]] = ..., queue: _Optional[str] = ..., worker_id: _Optional[str] = ..., pool: _Optional[str] = ..., dispatch_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deliveries: _Optional[int] = ...) -> None: ...

@@ -80,21 +80,6 @@ class DispatcherServiceStub(object):
                 request_serializer=servo_dot_v1_dot_dispatcher__pb2.ListDispatchesRequest.SerializeToString,
                 response_deserializer=servo_dot_v1_dot_dispatcher__pb2.ListDispatchesResponse.FromString,
                 _registered_method=True)
-        self.ListHeldDispatches = channel.unary_unary(
-                '/servo.v1.DispatcherService/ListHeldDispatches',
-                request_serializer=servo_dot_v1_dot_dispatcher__pb2.ListHeldDispatchesRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_dispatcher__pb2.ListHeldDispatchesResponse.FromString,
-                _registered_method=True)
-        self.CountUse = channel.unary_unary(
-                '/servo.v1.DispatcherService/CountUse',
-                request_serializer=servo_dot_v1_dot_dispatcher__pb2.CountUseRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_dispatcher__pb2.CountUseResponse.FromString,
-                _registered_method=True)
-        self.ExplainAdmission = channel.unary_unary(
-                '/servo.v1.DispatcherService/ExplainAdmission',
-                request_serializer=servo_dot_v1_dot_dispatcher__pb2.ExplainAdmissionRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_dispatcher__pb2.ExplainAdmissionResponse.FromString,
-                _registered_method=True)
 
 
 class DispatcherServiceServicer(object):
@@ -181,32 +166,6 @@ class DispatcherServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def ListHeldDispatches(self, request, context):
-        """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes
-        nothing; a repeat reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when
-        they are not.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def CountUse(self, request, context):
-        """Counts the usage of a tenant's limits on tasks, and lists the holders of a pool's slots.
-        Changes nothing; a repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until
-        all live attempts are known.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ExplainAdmission(self, request, context):
-        """Returns why ready tasks are not admitted. Changes nothing; a repeat reads again. Refuses with
-        UNAVAILABLE NOT_HOLDER.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_DispatcherServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -254,21 +213,6 @@ def add_DispatcherServiceServicer_to_server(servicer, server):
                     servicer.ListDispatches,
                     request_deserializer=servo_dot_v1_dot_dispatcher__pb2.ListDispatchesRequest.FromString,
                     response_serializer=servo_dot_v1_dot_dispatcher__pb2.ListDispatchesResponse.SerializeToString,
-            ),
-            'ListHeldDispatches': grpc.unary_unary_rpc_method_handler(
-                    servicer.ListHeldDispatches,
-                    request_deserializer=servo_dot_v1_dot_dispatcher__pb2.ListHeldDispatchesRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_dispatcher__pb2.ListHeldDispatchesResponse.SerializeToString,
-            ),
-            'CountUse': grpc.unary_unary_rpc_method_handler(
-                    servicer.CountUse,
-                    request_deserializer=servo_dot_v1_dot_dispatcher__pb2.CountUseRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_dispatcher__pb2.CountUseResponse.SerializeToString,
-            ),
-            'ExplainAdmission': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExplainAdmission,
-                    request_deserializer=servo_dot_v1_dot_dispatcher__pb2.ExplainAdmissionRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_dispatcher__pb2.ExplainAdmissionResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -515,87 +459,6 @@ class DispatcherService(object):
             '/servo.v1.DispatcherService/ListDispatches',
             servo_dot_v1_dot_dispatcher__pb2.ListDispatchesRequest.SerializeToString,
             servo_dot_v1_dot_dispatcher__pb2.ListDispatchesResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ListHeldDispatches(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/servo.v1.DispatcherService/ListHeldDispatches',
-            servo_dot_v1_dot_dispatcher__pb2.ListHeldDispatchesRequest.SerializeToString,
-            servo_dot_v1_dot_dispatcher__pb2.ListHeldDispatchesResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def CountUse(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/servo.v1.DispatcherService/CountUse',
-            servo_dot_v1_dot_dispatcher__pb2.CountUseRequest.SerializeToString,
-            servo_dot_v1_dot_dispatcher__pb2.CountUseResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ExplainAdmission(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/servo.v1.DispatcherService/ExplainAdmission',
-            servo_dot_v1_dot_dispatcher__pb2.ExplainAdmissionRequest.SerializeToString,
-            servo_dot_v1_dot_dispatcher__pb2.ExplainAdmissionResponse.FromString,
             options,
             channel_credentials,
             insecure,

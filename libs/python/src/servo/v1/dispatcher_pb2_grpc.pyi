@@ -77,20 +77,6 @@ class DispatcherServiceStub:
     nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
     INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while no instance admits the tenant's tasks.
     """
-    ListHeldDispatches: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.ListHeldDispatchesRequest, _dispatcher_pb2.ListHeldDispatchesResponse]
-    """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes
-    nothing; a repeat reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when
-    they are not.
-    """
-    CountUse: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.CountUseRequest, _dispatcher_pb2.CountUseResponse]
-    """Counts the usage of a tenant's limits on tasks, and lists the holders of a pool's slots.
-    Changes nothing; a repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until
-    all live attempts are known.
-    """
-    ExplainAdmission: _grpc.UnaryUnaryMultiCallable[_dispatcher_pb2.ExplainAdmissionRequest, _dispatcher_pb2.ExplainAdmissionResponse]
-    """Returns why ready tasks are not admitted. Changes nothing; a repeat reads again. Refuses with
-    UNAVAILABLE NOT_HOLDER.
-    """
 
 @_typing.type_check_only
 class DispatcherServiceAsyncStub(DispatcherServiceStub):
@@ -140,20 +126,6 @@ class DispatcherServiceAsyncStub(DispatcherServiceStub):
     """Reads live attempts and entries of the push queue, whichever instance admits them. Changes
     nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
     INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while no instance admits the tenant's tasks.
-    """
-    ListHeldDispatches: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.ListHeldDispatchesRequest, _dispatcher_pb2.ListHeldDispatchesResponse]  # type: ignore[assignment]
-    """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes
-    nothing; a repeat reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when
-    they are not.
-    """
-    CountUse: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.CountUseRequest, _dispatcher_pb2.CountUseResponse]  # type: ignore[assignment]
-    """Counts the usage of a tenant's limits on tasks, and lists the holders of a pool's slots.
-    Changes nothing; a repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until
-    all live attempts are known.
-    """
-    ExplainAdmission: _aio.UnaryUnaryMultiCallable[_dispatcher_pb2.ExplainAdmissionRequest, _dispatcher_pb2.ExplainAdmissionResponse]  # type: ignore[assignment]
-    """Returns why ready tasks are not admitted. Changes nothing; a repeat reads again. Refuses with
-    UNAVAILABLE NOT_HOLDER.
     """
 
 class DispatcherServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -255,38 +227,6 @@ class DispatcherServiceServicer(metaclass=_abc_1.ABCMeta):
         """Reads live attempts and entries of the push queue, whichever instance admits them. Changes
         nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
         INVALID_PAGE_TOKEN, UNAVAILABLE NOT_HOLDER while no instance admits the tenant's tasks.
-        """
-
-    @_abc_1.abstractmethod
-    def ListHeldDispatches(
-        self,
-        request: _dispatcher_pb2.ListHeldDispatchesRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_dispatcher_pb2.ListHeldDispatchesResponse, _abc.Awaitable[_dispatcher_pb2.ListHeldDispatchesResponse]]:
-        """ListDispatches of another instance, for a tenant whose tasks are admitted here. Changes
-        nothing; a repeat reads again. Refuses like ListDispatches, with UNAVAILABLE NOT_HOLDER when
-        they are not.
-        """
-
-    @_abc_1.abstractmethod
-    def CountUse(
-        self,
-        request: _dispatcher_pb2.CountUseRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_dispatcher_pb2.CountUseResponse, _abc.Awaitable[_dispatcher_pb2.CountUseResponse]]:
-        """Counts the usage of a tenant's limits on tasks, and lists the holders of a pool's slots.
-        Changes nothing; a repeat counts again. Refuses with UNAVAILABLE NOT_HOLDER, or NOT_READY until
-        all live attempts are known.
-        """
-
-    @_abc_1.abstractmethod
-    def ExplainAdmission(
-        self,
-        request: _dispatcher_pb2.ExplainAdmissionRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_dispatcher_pb2.ExplainAdmissionResponse, _abc.Awaitable[_dispatcher_pb2.ExplainAdmissionResponse]]:
-        """Returns why ready tasks are not admitted. Changes nothing; a repeat reads again. Refuses with
-        UNAVAILABLE NOT_HOLDER.
         """
 
 def add_DispatcherServiceServicer_to_server(servicer: DispatcherServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

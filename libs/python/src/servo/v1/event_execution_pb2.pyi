@@ -19,12 +19,6 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
-class DispatchMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    DISPATCH_MODE_UNSPECIFIED: _ClassVar[DispatchMode]
-    DISPATCH_MODE_PULL: _ClassVar[DispatchMode]
-    DISPATCH_MODE_PUSH: _ClassVar[DispatchMode]
-
 class TimerKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     TIMER_KIND_UNSPECIFIED: _ClassVar[TimerKind]
@@ -33,24 +27,12 @@ class TimerKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     TIMER_KIND_HEARTBEAT: _ClassVar[TimerKind]
     TIMER_KIND_EXECUTION: _ClassVar[TimerKind]
     TIMER_KIND_RUN_DURATION: _ClassVar[TimerKind]
-
-class QuarantineDecision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    QUARANTINE_DECISION_UNSPECIFIED: _ClassVar[QuarantineDecision]
-    QUARANTINE_DECISION_APPROVE: _ClassVar[QuarantineDecision]
-    QUARANTINE_DECISION_REJECT: _ClassVar[QuarantineDecision]
-DISPATCH_MODE_UNSPECIFIED: DispatchMode
-DISPATCH_MODE_PULL: DispatchMode
-DISPATCH_MODE_PUSH: DispatchMode
 TIMER_KIND_UNSPECIFIED: TimerKind
 TIMER_KIND_RETRY: TimerKind
 TIMER_KIND_DISPATCH_ACK: TimerKind
 TIMER_KIND_HEARTBEAT: TimerKind
 TIMER_KIND_EXECUTION: TimerKind
 TIMER_KIND_RUN_DURATION: TimerKind
-QUARANTINE_DECISION_UNSPECIFIED: QuarantineDecision
-QUARANTINE_DECISION_APPROVE: QuarantineDecision
-QUARANTINE_DECISION_REJECT: QuarantineDecision
 
 class RunRequested(_message.Message):
     __slots__ = ("run_id", "run_key", "request_fingerprint", "generation", "retry_of", "spec", "trigger", "requested_by", "max_duration", "plan_id", "plan_fingerprint")
@@ -121,12 +103,12 @@ class DispatchRequested(_message.Message):
     task: _common_pb2.TaskRef
     attempt: int
     attempt_id: str
-    mode: DispatchMode
+    mode: _state_pb2.DispatchMode
     worker_id: str
     ack_timeout: _duration_pb2.Duration
     admission_epoch: int
     fencing_token: int
-    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt: _Optional[int] = ..., attempt_id: _Optional[str] = ..., mode: _Optional[_Union[DispatchMode, str]] = ..., worker_id: _Optional[str] = ..., ack_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., admission_epoch: _Optional[int] = ..., fencing_token: _Optional[int] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt: _Optional[int] = ..., attempt_id: _Optional[str] = ..., mode: _Optional[_Union[_state_pb2.DispatchMode, str]] = ..., worker_id: _Optional[str] = ..., ack_timeout: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., admission_epoch: _Optional[int] = ..., fencing_token: _Optional[int] = ...) -> None: ...
 
 class DispatchEnqueued(_message.Message):
     __slots__ = ("run_id", "task", "attempt_id", "queue_entry_id", "queue")
@@ -191,20 +173,10 @@ class TaskFinished(_message.Message):
     checks: _containers.RepeatedCompositeFieldContainer[_quality_pb2.CheckResult]
     gating: _quality_pb2.Gating
     usage: _common_pb2.Usage
-    items: MappedItems
+    items: _materialization_pb2.MappedItems
     sensor: _sensor_pb2.SensorResult
     has_good_version: bool
-    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ..., has_good_version: bool = ...) -> None: ...
-
-class MappedItems(_message.Message):
-    __slots__ = ("count", "items_json", "uri")
-    COUNT_FIELD_NUMBER: _ClassVar[int]
-    ITEMS_JSON_FIELD_NUMBER: _ClassVar[int]
-    URI_FIELD_NUMBER: _ClassVar[int]
-    count: int
-    items_json: _containers.RepeatedScalarFieldContainer[str]
-    uri: str
-    def __init__(self, count: _Optional[int] = ..., items_json: _Optional[_Iterable[str]] = ..., uri: _Optional[str] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., attempt_id: _Optional[str] = ..., worker_id: _Optional[str] = ..., session: _Optional[str] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., outcome: _Optional[_Union[_state_pb2.Outcome, str]] = ..., error: _Optional[_Union[_common_pb2.TaskError, _Mapping]] = ..., skip_reason: _Optional[str] = ..., outputs: _Optional[_Iterable[_Union[_materialization_pb2.Output, _Mapping]]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckResult, _Mapping]]] = ..., gating: _Optional[_Union[_quality_pb2.Gating, str]] = ..., usage: _Optional[_Union[_common_pb2.Usage, _Mapping]] = ..., items: _Optional[_Union[_materialization_pb2.MappedItems, _Mapping]] = ..., sensor: _Optional[_Union[_sensor_pb2.SensorResult, _Mapping]] = ..., has_good_version: bool = ...) -> None: ...
 
 class TimerFired(_message.Message):
     __slots__ = ("run_id", "task", "attempt_id", "timer_id", "kind", "due_time", "last_heartbeat_time", "callbacks_healthy_since")
@@ -287,7 +259,7 @@ class QuarantineResolved(_message.Message):
     materialization_id: str
     asset_key: str
     partition_key: str
-    decision: QuarantineDecision
+    decision: _state_pb2.QuarantineDecision
     version: int
     resolved_by: _common_pb2.Actor
-    def __init__(self, run_id: _Optional[str] = ..., materialization_id: _Optional[str] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., decision: _Optional[_Union[QuarantineDecision, str]] = ..., version: _Optional[int] = ..., resolved_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., materialization_id: _Optional[str] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., decision: _Optional[_Union[_state_pb2.QuarantineDecision, str]] = ..., version: _Optional[int] = ..., resolved_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...

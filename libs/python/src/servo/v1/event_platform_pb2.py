@@ -25,9 +25,10 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from servo.v1 import common_pb2 as servo_dot_v1_dot_common__pb2
 from servo.v1 import quota_model_pb2 as servo_dot_v1_dot_quota__model__pb2
+from servo.v1 import worker_pb2 as servo_dot_v1_dot_worker__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dservo/v1/event_platform.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x1aservo/v1/quota_model.proto\"{\n\x0e\x44ispatchPaused\x12\x10\n\x08pause_id\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12%\n\x0crequested_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.Actor\"[\n\x0f\x44ispatchResumed\x12\x10\n\x08pause_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\"\xb4\x01\n\x0fWorkerCommanded\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12(\n\x07\x63ommand\x18\x02 \x01(\x0e\x32\x17.servo.v1.WorkerCommand\x12\x0f\n\x07version\x18\x03 \x01(\x04\x12,\n\x08\x64\x65\x61\x64line\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12%\n\x0crequested_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.Actor\"\xd7\x01\n\x14\x44\x65ploymentRegistered\x12\x15\n\rdeployment_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x17\n\x0fmanifest_digest\x18\x03 \x01(\t\x12\x14\n\x0cmanifest_uri\x18\x04 \x01(\t\x12\x17\n\x0f\x61rtifact_digest\x18\x05 \x01(\t\x12\x14\n\x0c\x63ode_version\x18\x06 \x01(\t\x12\x13\n\x0b\x61sset_count\x18\x07 \x01(\r\x12$\n\x0b\x64\x65ployed_by\x18\x08 \x01(\x0b\x32\x0f.servo.v1.Actor\"\x85\x02\n\x0cQuotaChanged\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\'\n\x06limits\x18\x03 \x01(\x0b\x32\x15.servo.v1.QuotaLimitsH\x00\x12\x1e\n\x04pool\x18\x04 \x01(\x0b\x32\x0e.servo.v1.PoolH\x00\x12\"\n\x06\x62udget\x18\x05 \x01(\x0b\x32\x10.servo.v1.BudgetH\x00\x12%\n\x06prices\x18\x06 \x01(\x0b\x32\x13.servo.v1.PriceListH\x00\x12\x0f\n\x07\x64\x65leted\x18\x07 \x01(\x08\x12#\n\nchanged_by\x18\x08 \x01(\x0b\x32\x0f.servo.v1.ActorB\t\n\x07setting\"}\n\x18\x44ynamicPartitionsChanged\x12\x0b\n\x03set\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x03 \x03(\t\x12\x0f\n\x07removed\x18\x04 \x03(\t\x12#\n\nchanged_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.Actor*b\n\rWorkerCommand\x12\x1e\n\x1aWORKER_COMMAND_UNSPECIFIED\x10\x00\x12\x18\n\x14WORKER_COMMAND_DRAIN\x10\x01\x12\x17\n\x13WORKER_COMMAND_KILL\x10\x02\x42I\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dservo/v1/event_platform.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x15servo/v1/common.proto\x1a\x1aservo/v1/quota_model.proto\x1a\x15servo/v1/worker.proto\"{\n\x0e\x44ispatchPaused\x12\x10\n\x08pause_id\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x0f\n\x07version\x18\x04 \x01(\x04\x12%\n\x0crequested_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.Actor\"[\n\x0f\x44ispatchResumed\x12\x10\n\x08pause_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12%\n\x0crequested_by\x18\x03 \x01(\x0b\x32\x0f.servo.v1.Actor\"\xb4\x01\n\x0fWorkerCommanded\x12\x11\n\tworker_id\x18\x01 \x01(\t\x12(\n\x07\x63ommand\x18\x02 \x01(\x0e\x32\x17.servo.v1.WorkerCommand\x12\x0f\n\x07version\x18\x03 \x01(\x04\x12,\n\x08\x64\x65\x61\x64line\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12%\n\x0crequested_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.Actor\"\xd7\x01\n\x14\x44\x65ploymentRegistered\x12\x15\n\rdeployment_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x17\n\x0fmanifest_digest\x18\x03 \x01(\t\x12\x14\n\x0cmanifest_uri\x18\x04 \x01(\t\x12\x17\n\x0f\x61rtifact_digest\x18\x05 \x01(\t\x12\x14\n\x0c\x63ode_version\x18\x06 \x01(\t\x12\x13\n\x0b\x61sset_count\x18\x07 \x01(\r\x12$\n\x0b\x64\x65ployed_by\x18\x08 \x01(\x0b\x32\x0f.servo.v1.Actor\"\x85\x02\n\x0cQuotaChanged\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\'\n\x06limits\x18\x03 \x01(\x0b\x32\x15.servo.v1.QuotaLimitsH\x00\x12\x1e\n\x04pool\x18\x04 \x01(\x0b\x32\x0e.servo.v1.PoolH\x00\x12\"\n\x06\x62udget\x18\x05 \x01(\x0b\x32\x10.servo.v1.BudgetH\x00\x12%\n\x06prices\x18\x06 \x01(\x0b\x32\x13.servo.v1.PriceListH\x00\x12\x0f\n\x07\x64\x65leted\x18\x07 \x01(\x08\x12#\n\nchanged_by\x18\x08 \x01(\x0b\x32\x0f.servo.v1.ActorB\t\n\x07setting\"}\n\x18\x44ynamicPartitionsChanged\x12\x0b\n\x03set\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x03 \x03(\t\x12\x0f\n\x07removed\x18\x04 \x03(\t\x12#\n\nchanged_by\x18\x05 \x01(\x0b\x32\x0f.servo.v1.ActorBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,18 +36,16 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.event_platform_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
-  _globals['_WORKERCOMMAND']._serialized_start=1137
-  _globals['_WORKERCOMMAND']._serialized_end=1235
-  _globals['_DISPATCHPAUSED']._serialized_start=127
-  _globals['_DISPATCHPAUSED']._serialized_end=250
-  _globals['_DISPATCHRESUMED']._serialized_start=252
-  _globals['_DISPATCHRESUMED']._serialized_end=343
-  _globals['_WORKERCOMMANDED']._serialized_start=346
-  _globals['_WORKERCOMMANDED']._serialized_end=526
-  _globals['_DEPLOYMENTREGISTERED']._serialized_start=529
-  _globals['_DEPLOYMENTREGISTERED']._serialized_end=744
-  _globals['_QUOTACHANGED']._serialized_start=747
-  _globals['_QUOTACHANGED']._serialized_end=1008
-  _globals['_DYNAMICPARTITIONSCHANGED']._serialized_start=1010
-  _globals['_DYNAMICPARTITIONSCHANGED']._serialized_end=1135
+  _globals['_DISPATCHPAUSED']._serialized_start=150
+  _globals['_DISPATCHPAUSED']._serialized_end=273
+  _globals['_DISPATCHRESUMED']._serialized_start=275
+  _globals['_DISPATCHRESUMED']._serialized_end=366
+  _globals['_WORKERCOMMANDED']._serialized_start=369
+  _globals['_WORKERCOMMANDED']._serialized_end=549
+  _globals['_DEPLOYMENTREGISTERED']._serialized_start=552
+  _globals['_DEPLOYMENTREGISTERED']._serialized_end=767
+  _globals['_QUOTACHANGED']._serialized_start=770
+  _globals['_QUOTACHANGED']._serialized_end=1031
+  _globals['_DYNAMICPARTITIONSCHANGED']._serialized_start=1033
+  _globals['_DYNAMICPARTITIONSCHANGED']._serialized_end=1158
 # @@protoc_insertion_point(module_scope)

@@ -3,23 +3,14 @@ import datetime
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from servo.v1 import common_pb2 as _common_pb2
 from servo.v1 import quota_model_pb2 as _quota_model_pb2
+from servo.v1 import worker_pb2 as _worker_pb2
 from google.protobuf.internal import containers as _containers
-from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
-
-class WorkerCommand(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    WORKER_COMMAND_UNSPECIFIED: _ClassVar[WorkerCommand]
-    WORKER_COMMAND_DRAIN: _ClassVar[WorkerCommand]
-    WORKER_COMMAND_KILL: _ClassVar[WorkerCommand]
-WORKER_COMMAND_UNSPECIFIED: WorkerCommand
-WORKER_COMMAND_DRAIN: WorkerCommand
-WORKER_COMMAND_KILL: WorkerCommand
 
 class DispatchPaused(_message.Message):
     __slots__ = ("pause_id", "workspace", "pool", "version", "requested_by")
@@ -53,11 +44,11 @@ class WorkerCommanded(_message.Message):
     DEADLINE_FIELD_NUMBER: _ClassVar[int]
     REQUESTED_BY_FIELD_NUMBER: _ClassVar[int]
     worker_id: str
-    command: WorkerCommand
+    command: _worker_pb2.WorkerCommand
     version: int
     deadline: _timestamp_pb2.Timestamp
     requested_by: _common_pb2.Actor
-    def __init__(self, worker_id: _Optional[str] = ..., command: _Optional[_Union[WorkerCommand, str]] = ..., version: _Optional[int] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[str] = ..., command: _Optional[_Union[_worker_pb2.WorkerCommand, str]] = ..., version: _Optional[int] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
 
 class DeploymentRegistered(_message.Message):
     __slots__ = ("deployment_id", "version", "manifest_digest", "manifest_uri", "artifact_digest", "code_version", "asset_count", "deployed_by")

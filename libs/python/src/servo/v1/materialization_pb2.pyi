@@ -169,3 +169,13 @@ class StaleCause(_message.Message):
     asset_key: str
     partition_key: str
     def __init__(self, reason: _Optional[_Union[StaleReason, str]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ...) -> None: ...
+
+class MappedItems(_message.Message):
+    __slots__ = ("count", "items_json", "uri")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_JSON_FIELD_NUMBER: _ClassVar[int]
+    URI_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    items_json: _containers.RepeatedScalarFieldContainer[str]
+    uri: str
+    def __init__(self, count: _Optional[int] = ..., items_json: _Optional[_Iterable[str]] = ..., uri: _Optional[str] = ...) -> None: ...

@@ -23,20 +23,15 @@ _sym_db = _symbol_database.Default()
 
 
 from google.api import annotations_pb2 as google_dot_api_dot_annotations__pb2
-from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from servo.v1 import code_pb2 as servo_dot_v1_dot_code__pb2
 from servo.v1 import deployment_pb2 as servo_dot_v1_dot_deployment__pb2
-from servo.v1 import error_pb2 as servo_dot_v1_dot_error__pb2
 from servo.v1 import manifest_pb2 as servo_dot_v1_dot_manifest__pb2
-from servo.v1 import materialization_pb2 as servo_dot_v1_dot_materialization__pb2
 from servo.v1 import options_pb2 as servo_dot_v1_dot_options__pb2
-from servo.v1 import partition_pb2 as servo_dot_v1_dot_partition__pb2
 from servo.v1 import plan_pb2 as servo_dot_v1_dot_plan__pb2
 from servo.v1 import run_spec_pb2 as servo_dot_v1_dot_run__spec__pb2
-from servo.v1 import scheduler_data_pb2 as servo_dot_v1_dot_scheduler__data__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16servo/v1/planner.proto\x12\x08servo.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x13servo/v1/code.proto\x1a\x19servo/v1/deployment.proto\x1a\x14servo/v1/error.proto\x1a\x17servo/v1/manifest.proto\x1a\x1eservo/v1/materialization.proto\x1a\x16servo/v1/options.proto\x1a\x18servo/v1/partition.proto\x1a\x13servo/v1/plan.proto\x1a\x17servo/v1/run_spec.proto\x1a\x1dservo/v1/scheduler_data.proto\"\x80\x02\n\rDeployRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12&\n\x08manifest\x18\x04 \x01(\x0b\x32\x12.servo.v1.ManifestH\x00\x12\x16\n\x0cmanifest_uri\x18\x05 \x01(\tH\x00\x12\x17\n\x0fmanifest_digest\x18\x06 \x01(\t\x12\x15\n\rvalidate_only\x18\x07 \x01(\x08\x12\x18\n\x10\x65xpected_version\x18\x08 \x01(\x04\x12\x0f\n\x07\x63omment\x18\t \x01(\t\x12\x13\n\x0blist_faults\x18\n \x01(\x08\x42\x08\n\x06source\"\xa6\x01\n\x0e\x44\x65ployResponse\x12(\n\ndeployment\x18\x01 \x01(\x0b\x32\x14.servo.v1.Deployment\x12&\n\x04\x64iff\x18\x02 \x01(\x0b\x32\x18.servo.v1.DeploymentDiff\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x03 \x01(\t\x12\'\n\x06\x66\x61ults\x18\x04 \x03(\x0b\x32\x17.servo.v1.ManifestFault\"3\n\rManifestFault\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"j\n\x14GetDeploymentRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x15\n\rdeployment_id\x18\x03 \x01(\t\x12\x18\n\x10include_manifest\x18\x04 \x01(\x08\"g\n\x15GetDeploymentResponse\x12(\n\ndeployment\x18\x01 \x01(\x0b\x32\x14.servo.v1.Deployment\x12$\n\x08manifest\x18\x02 \x01(\x0b\x32\x12.servo.v1.Manifest\"r\n\x16ListDeploymentsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"]\n\x17ListDeploymentsResponse\x12)\n\x0b\x64\x65ployments\x18\x01 \x03(\x0b\x32\x14.servo.v1.Deployment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x7f\n\x15UploadArtifactRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\x12$\n\x04kind\x18\x04 \x01(\x0e\x32\x16.servo.v1.ArtifactKind\x12\r\n\x05\x63hunk\x18\x05 \x01(\x0c\"L\n\x16UploadArtifactResponse\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12\x11\n\tbyte_size\x18\x02 \x01(\x04\x12\x0f\n\x07\x65xisted\x18\x03 \x01(\x08\"\\\n\x17\x44ownloadArtifactRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x04\"=\n\x18\x44ownloadArtifactResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\x12\x12\n\ntotal_size\x18\x02 \x01(\x04\"l\n\x0fGetAssetRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x15\n\rdeployment_id\x18\x05 \x01(\t\"2\n\x10GetAssetResponse\x12\x1e\n\x05\x61sset\x18\x01 \x01(\x0b\x32\x0f.servo.v1.Asset\"\x97\x01\n\x11ListAssetsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x15\n\rdeployment_id\x18\x06 \x01(\t\x12\x11\n\tselection\x18\x07 \x03(\t\"N\n\x12ListAssetsResponse\x12\x1f\n\x06\x61ssets\x18\x01 \x03(\x0b\x32\x0f.servo.v1.Asset\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"t\n\x11GetLineageRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tselection\x18\x03 \x03(\t\x12\x15\n\rdeployment_id\x18\x04 \x01(\t\x12\x12\n\nmax_assets\x18\x05 \x01(\r\"n\n\x12GetLineageResponse\x12\x1f\n\x06\x61ssets\x18\x01 \x03(\x0b\x32\x0f.servo.v1.Asset\x12$\n\x05\x65\x64ges\x18\x02 \x03(\x0b\x32\x15.servo.v1.LineageEdge\x12\x11\n\ttruncated\x18\x03 \x01(\x08\"\x80\x01\n\x0ePlanRunRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x1f\n\x04spec\x18\x03 \x01(\x0b\x32\x11.servo.v1.RunSpec\x12\x11\n\tmax_tasks\x18\x04 \x01(\r\x12\x17\n\x0f\x63ompare_plan_id\x18\x05 \x01(\t\"\x9c\x01\n\x0fPlanRunResponse\x12\x1c\n\x04plan\x18\x01 \x01(\x0b\x32\x0e.servo.v1.Plan\x12\x12\n\ntask_count\x18\x02 \x01(\r\x12\x18\n\x10up_to_date_count\x18\x03 \x01(\r\x12\x1b\n\x13request_fingerprint\x18\x04 \x01(\t\x12 \n\x04\x64iff\x18\x05 \x01(\x0b\x32\x12.servo.v1.PlanDiff\"Y\n\x08PlanDiff\x12\x17\n\x0f\x61\x64\x64\x65\x64_task_keys\x18\x01 \x03(\t\x12\x19\n\x11removed_task_keys\x18\x02 \x03(\t\x12\x19\n\x11\x63hanged_task_keys\x18\x03 \x03(\t\"k\n\x0eGetPlanRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"s\n\x0fGetPlanResponse\x12\x1c\n\x04plan\x18\x01 \x01(\x0b\x32\x0e.servo.v1.Plan\x12\x12\n\ntask_count\x18\x02 \x01(\r\x12\x15\n\rfirst_ordinal\x18\x03 \x01(\r\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\"q\n\x1b\x41\x64\x64\x44ynamicPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0b\n\x03set\x18\x04 \x01(\t\x12\x0e\n\x06values\x18\x05 \x03(\t\"H\n\x1c\x41\x64\x64\x44ynamicPartitionsResponse\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x01 \x01(\r\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"t\n\x1eRemoveDynamicPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0b\n\x03set\x18\x04 \x01(\t\x12\x0e\n\x06values\x18\x05 \x03(\t\"M\n\x1fRemoveDynamicPartitionsResponse\x12\x0f\n\x07removed\x18\x01 \x01(\r\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"\x85\x01\n\x1cListDynamicPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0b\n\x03set\x18\x06 \x01(\t\"w\n\x1dListDynamicPartitionsResponse\x12.\n\npartitions\x18\x01 \x03(\x0b\x32\x1a.servo.v1.DynamicPartition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x04\"7\n\x10MakePlansRequest\x12#\n\x06orders\x18\x01 \x03(\x0b\x32\x13.servo.v1.PlanOrder\"\xa2\x01\n\tPlanOrder\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x1f\n\x04spec\x18\x03 \x01(\x0b\x32\x11.servo.v1.RunSpec\x12&\n\x06reused\x18\x04 \x03(\x0b\x32\x16.servo.v1.ReusedOutput\x12\x16\n\x0eonly_task_keys\x18\x05 \x03(\t\x12\x11\n\tmax_tasks\x18\x06 \x01(\r\":\n\x11MakePlansResponse\x12%\n\x07results\x18\x01 \x03(\x0b\x32\x14.servo.v1.PlanResult\"f\n\nPlanResult\x12$\n\x04plan\x18\x01 \x01(\x0b\x32\x14.servo.v1.StoredPlanH\x00\x12(\n\x07refusal\x18\x02 \x01(\x0b\x32\x15.servo.v1.PlanRefusalH\x00\x42\x08\n\x06result\"\x80\x01\n\nStoredPlan\x12\x0f\n\x07plan_id\x18\x01 \x01(\t\x12\x18\n\x10plan_fingerprint\x18\x02 \x01(\t\x12\x15\n\rdeployment_id\x18\x03 \x01(\t\x12\x12\n\ntask_count\x18\x04 \x01(\r\x12\x1c\n\x04plan\x18\x05 \x01(\x0b\x32\x0e.servo.v1.Plan\"T\n\x0bPlanRefusal\x12%\n\x06reason\x18\x01 \x01(\x0e\x32\x15.servo.v1.ErrorReason\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\r\n\x05\x66ield\x18\x03 \x01(\t\"\x81\x02\n\x17\x45xpandPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tselection\x18\x03 \x03(\t\x12\x30\n\npartitions\x18\x04 \x01(\x0b\x32\x1c.servo.v1.PartitionSelection\x12\x15\n\rdeployment_id\x18\x05 \x01(\t\x12\x11\n\tpage_size\x18\x06 \x01(\x05\x12\x12\n\npage_token\x18\x07 \x01(\t\x12\x14\n\x0cnewest_first\x18\x08 \x01(\x08\x12\x12\n\ncount_only\x18\t \x01(\x08\x12\x16\n\x0ewith_staleness\x18\n \x01(\x08\"\xa2\x01\n\x18\x45xpandPartitionsResponse\x12\x16\n\x0epartition_keys\x18\x01 \x03(\t\x12\r\n\x05total\x18\x02 \x01(\x04\x12\x15\n\rdeployment_id\x18\x03 \x01(\t\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\x12/\n\tstaleness\x18\x05 \x03(\x0b\x32\x1c.servo.v1.PartitionStaleness\"k\n\x12PartitionStaleness\x12$\n\x06\x63\x61uses\x18\x01 \x03(\x0b\x32\x14.servo.v1.StaleCause\x12/\n\x0bstale_since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"~\n\x1aSummarizePartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tasset_key\x18\x03 \x01(\t\x12\x15\n\rmax_stretches\x18\x04 \x01(\r\x12\x13\n\x0bin_progress\x18\x05 \x03(\t\"\x8a\x01\n\x1bSummarizePartitionsResponse\x12\r\n\x05total\x18\x01 \x01(\x04\x12-\n\x06\x63ounts\x18\x02 \x03(\x0b\x32\x1d.servo.v1.PartitionStateCount\x12-\n\tstretches\x18\x03 \x03(\x0b\x32\x1a.servo.v1.PartitionStretch\"\xa0\x01\n\x1a\x46indStalePartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tselection\x18\x03 \x03(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\x12%\n\x06reason\x18\x06 \x01(\x0e\x32\x15.servo.v1.StaleReason\"s\n\x1b\x46indStalePartitionsResponse\x12,\n\npartitions\x18\x01 \x03(\x0b\x32\x18.servo.v1.StalePartition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x04\"k\n\x0eStalePartition\x12\x11\n\tasset_key\x18\x01 \x01(\t\x12\x15\n\rpartition_key\x18\x02 \x01(\t\x12/\n\tstaleness\x18\x03 \x01(\x0b\x32\x1c.servo.v1.PartitionStaleness2\x91\x16\n\x0ePlannerService\x12\x95\x01\n\x06\x44\x65ploy\x12\x17.servo.v1.DeployRequest\x1a\x18.servo.v1.DeployResponse\"X\x90\x02\x02\xe2\xe0\x18\x0f\n\rassets.deploy\x82\xd3\xe4\x93\x02<\"7/v1/tenants/{tenant}/workspaces/{workspace}/deployments:\x01*\x12\xb5\x01\n\rGetDeployment\x12\x1e.servo.v1.GetDeploymentRequest\x1a\x1f.servo.v1.GetDeploymentResponse\"c\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02I\x12G/v1/tenants/{tenant}/workspaces/{workspace}/deployments/{deployment_id}\x12\xab\x01\n\x0fListDeployments\x12 .servo.v1.ListDeploymentsRequest\x1a!.servo.v1.ListDeploymentsResponse\"S\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02\x39\x12\x37/v1/tenants/{tenant}/workspaces/{workspace}/deployments\x12\xbc\x01\n\x0eUploadArtifact\x12\x1f.servo.v1.UploadArtifactRequest\x1a .servo.v1.UploadArtifactResponse\"e\x90\x02\x02\xe2\xe0\x18\x11\n\x0f\x61rtifacts.write\x82\xd3\xe4\x93\x02G\x1a>/v1/tenants/{tenant}/workspaces/{workspace}/artifacts/{digest}:\x05\x63hunk(\x01\x12\xb5\x01\n\x10\x44ownloadArtifact\x12!.servo.v1.DownloadArtifactRequest\x1a\".servo.v1.DownloadArtifactResponse\"X\x90\x02\x01\xe2\xe0\x18\x0b\n\twork.pull\x82\xd3\xe4\x93\x02@\x12>/v1/tenants/{tenant}/workspaces/{workspace}/artifacts/{digest}0\x01\x12\xa4\x01\n\x08GetAsset\x12\x19.servo.v1.GetAssetRequest\x1a\x1a.servo.v1.GetAssetResponse\"a\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02G\x12\x45/v1/tenants/{tenant}/workspaces/{workspace}/assets/{namespace}/{name}\x12\x97\x01\n\nListAssets\x12\x1b.servo.v1.ListAssetsRequest\x1a\x1c.servo.v1.ListAssetsResponse\"N\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02\x34\x12\x32/v1/tenants/{tenant}/workspaces/{workspace}/assets\x12\x98\x01\n\nGetLineage\x12\x1b.servo.v1.GetLineageRequest\x1a\x1c.servo.v1.GetLineageResponse\"O\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02\x35\x12\x33/v1/tenants/{tenant}/workspaces/{workspace}/lineage\x12\x98\x01\n\x07PlanRun\x12\x18.servo.v1.PlanRunRequest\x1a\x19.servo.v1.PlanRunResponse\"X\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02>\"9/v1/tenants/{tenant}/workspaces/{workspace}/plans:preview:\x01*\x12\x97\x01\n\x07GetPlan\x12\x18.servo.v1.GetPlanRequest\x1a\x19.servo.v1.GetPlanResponse\"W\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02=\x12;/v1/tenants/{tenant}/workspaces/{workspace}/plans/{plan_id}\x12\xd6\x01\n\x14\x41\x64\x64\x44ynamicPartitions\x12%.servo.v1.AddDynamicPartitionsRequest\x1a&.servo.v1.AddDynamicPartitionsResponse\"o\x90\x02\x02\xe2\xe0\x18\x13\n\x11partitions.manage\x82\xd3\xe4\x93\x02O\"J/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/values:add:\x01*\x12\xe2\x01\n\x17RemoveDynamicPartitions\x12(.servo.v1.RemoveDynamicPartitionsRequest\x1a).servo.v1.RemoveDynamicPartitionsResponse\"r\x90\x02\x02\xe2\xe0\x18\x13\n\x11partitions.manage\x82\xd3\xe4\x93\x02R\"M/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/values:remove:\x01*\x12\xcc\x01\n\x15ListDynamicPartitions\x12&.servo.v1.ListDynamicPartitionsRequest\x1a\'.servo.v1.ListDynamicPartitionsResponse\"b\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02H\x12\x46/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/values\x12p\n\tMakePlans\x12\x1a.servo.v1.MakePlansRequest\x1a\x1b.servo.v1.MakePlansResponse\"*\x90\x02\x02\xe2\xe0\x18#\x12!\n\tscheduler\n\x08\x62\x61\x63kfill\n\nautomation\x12\x85\x01\n\x10\x45xpandPartitions\x12!.servo.v1.ExpandPartitionsRequest\x1a\".servo.v1.ExpandPartitionsResponse\"*\x90\x02\x01\xe2\xe0\x18#\x12!\n\tscheduler\n\x08\x62\x61\x63kfill\n\nautomation\x12x\n\x13SummarizePartitions\x12$.servo.v1.SummarizePartitionsRequest\x1a%.servo.v1.SummarizePartitionsResponse\"\x14\x90\x02\x01\xe2\xe0\x18\r\x12\x0b\n\tscheduler\x12x\n\x13\x46indStalePartitions\x12$.servo.v1.FindStalePartitionsRequest\x1a%.servo.v1.FindStalePartitionsResponse\"\x14\x90\x02\x01\xe2\xe0\x18\r\x12\x0b\n\tschedulerBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16servo/v1/planner.proto\x12\x08servo.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x13servo/v1/code.proto\x1a\x19servo/v1/deployment.proto\x1a\x17servo/v1/manifest.proto\x1a\x16servo/v1/options.proto\x1a\x13servo/v1/plan.proto\x1a\x17servo/v1/run_spec.proto\"\x80\x02\n\rDeployRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12&\n\x08manifest\x18\x04 \x01(\x0b\x32\x12.servo.v1.ManifestH\x00\x12\x16\n\x0cmanifest_uri\x18\x05 \x01(\tH\x00\x12\x17\n\x0fmanifest_digest\x18\x06 \x01(\t\x12\x15\n\rvalidate_only\x18\x07 \x01(\x08\x12\x18\n\x10\x65xpected_version\x18\x08 \x01(\x04\x12\x0f\n\x07\x63omment\x18\t \x01(\t\x12\x13\n\x0blist_faults\x18\n \x01(\x08\x42\x08\n\x06source\"\xa6\x01\n\x0e\x44\x65ployResponse\x12(\n\ndeployment\x18\x01 \x01(\x0b\x32\x14.servo.v1.Deployment\x12&\n\x04\x64iff\x18\x02 \x01(\x0b\x32\x18.servo.v1.DeploymentDiff\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x03 \x01(\t\x12\'\n\x06\x66\x61ults\x18\x04 \x03(\x0b\x32\x17.servo.v1.ManifestFault\"3\n\rManifestFault\x12\r\n\x05\x66ield\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\"j\n\x14GetDeploymentRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x15\n\rdeployment_id\x18\x03 \x01(\t\x12\x18\n\x10include_manifest\x18\x04 \x01(\x08\"g\n\x15GetDeploymentResponse\x12(\n\ndeployment\x18\x01 \x01(\x0b\x32\x14.servo.v1.Deployment\x12$\n\x08manifest\x18\x02 \x01(\x0b\x32\x12.servo.v1.Manifest\"r\n\x16ListDeploymentsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"]\n\x17ListDeploymentsResponse\x12)\n\x0b\x64\x65ployments\x18\x01 \x03(\x0b\x32\x14.servo.v1.Deployment\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x7f\n\x15UploadArtifactRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\x12$\n\x04kind\x18\x04 \x01(\x0e\x32\x16.servo.v1.ArtifactKind\x12\r\n\x05\x63hunk\x18\x05 \x01(\x0c\"L\n\x16UploadArtifactResponse\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12\x11\n\tbyte_size\x18\x02 \x01(\x04\x12\x0f\n\x07\x65xisted\x18\x03 \x01(\x08\"\\\n\x17\x44ownloadArtifactRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0e\n\x06\x64igest\x18\x03 \x01(\t\x12\x0e\n\x06offset\x18\x04 \x01(\x04\"=\n\x18\x44ownloadArtifactResponse\x12\r\n\x05\x63hunk\x18\x01 \x01(\x0c\x12\x12\n\ntotal_size\x18\x02 \x01(\x04\"l\n\x0fGetAssetRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x15\n\rdeployment_id\x18\x05 \x01(\t\"2\n\x10GetAssetResponse\x12\x1e\n\x05\x61sset\x18\x01 \x01(\x0b\x32\x0f.servo.v1.Asset\"\x97\x01\n\x11ListAssetsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x15\n\rdeployment_id\x18\x06 \x01(\t\x12\x11\n\tselection\x18\x07 \x03(\t\"N\n\x12ListAssetsResponse\x12\x1f\n\x06\x61ssets\x18\x01 \x03(\x0b\x32\x0f.servo.v1.Asset\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"t\n\x11GetLineageRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tselection\x18\x03 \x03(\t\x12\x15\n\rdeployment_id\x18\x04 \x01(\t\x12\x12\n\nmax_assets\x18\x05 \x01(\r\"n\n\x12GetLineageResponse\x12\x1f\n\x06\x61ssets\x18\x01 \x03(\x0b\x32\x0f.servo.v1.Asset\x12$\n\x05\x65\x64ges\x18\x02 \x03(\x0b\x32\x15.servo.v1.LineageEdge\x12\x11\n\ttruncated\x18\x03 \x01(\x08\"\x80\x01\n\x0ePlanRunRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x1f\n\x04spec\x18\x03 \x01(\x0b\x32\x11.servo.v1.RunSpec\x12\x11\n\tmax_tasks\x18\x04 \x01(\r\x12\x17\n\x0f\x63ompare_plan_id\x18\x05 \x01(\t\"\x9c\x01\n\x0fPlanRunResponse\x12\x1c\n\x04plan\x18\x01 \x01(\x0b\x32\x0e.servo.v1.Plan\x12\x12\n\ntask_count\x18\x02 \x01(\r\x12\x18\n\x10up_to_date_count\x18\x03 \x01(\r\x12\x1b\n\x13request_fingerprint\x18\x04 \x01(\t\x12 \n\x04\x64iff\x18\x05 \x01(\x0b\x32\x12.servo.v1.PlanDiff\"Y\n\x08PlanDiff\x12\x17\n\x0f\x61\x64\x64\x65\x64_task_keys\x18\x01 \x03(\t\x12\x19\n\x11removed_task_keys\x18\x02 \x03(\t\x12\x19\n\x11\x63hanged_task_keys\x18\x03 \x03(\t\"k\n\x0eGetPlanRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x0f\n\x07plan_id\x18\x03 \x01(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\"s\n\x0fGetPlanResponse\x12\x1c\n\x04plan\x18\x01 \x01(\x0b\x32\x0e.servo.v1.Plan\x12\x12\n\ntask_count\x18\x02 \x01(\r\x12\x15\n\rfirst_ordinal\x18\x03 \x01(\r\x12\x17\n\x0fnext_page_token\x18\x04 \x01(\t\"q\n\x1b\x41\x64\x64\x44ynamicPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0b\n\x03set\x18\x04 \x01(\t\x12\x0e\n\x06values\x18\x05 \x03(\t\"H\n\x1c\x41\x64\x64\x44ynamicPartitionsResponse\x12\r\n\x05\x61\x64\x64\x65\x64\x18\x01 \x01(\r\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"t\n\x1eRemoveDynamicPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x0b\n\x03set\x18\x04 \x01(\t\x12\x0e\n\x06values\x18\x05 \x03(\t\"M\n\x1fRemoveDynamicPartitionsResponse\x12\x0f\n\x07removed\x18\x01 \x01(\r\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"\x85\x01\n\x1cListDynamicPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x0b\n\x03set\x18\x06 \x01(\t\"w\n\x1dListDynamicPartitionsResponse\x12.\n\npartitions\x18\x01 \x03(\x0b\x32\x1a.servo.v1.DynamicPartition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x04\x32\xa3\x12\n\x0ePlannerService\x12\x95\x01\n\x06\x44\x65ploy\x12\x17.servo.v1.DeployRequest\x1a\x18.servo.v1.DeployResponse\"X\x90\x02\x02\xe2\xe0\x18\x0f\n\rassets.deploy\x82\xd3\xe4\x93\x02<\"7/v1/tenants/{tenant}/workspaces/{workspace}/deployments:\x01*\x12\xb5\x01\n\rGetDeployment\x12\x1e.servo.v1.GetDeploymentRequest\x1a\x1f.servo.v1.GetDeploymentResponse\"c\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02I\x12G/v1/tenants/{tenant}/workspaces/{workspace}/deployments/{deployment_id}\x12\xab\x01\n\x0fListDeployments\x12 .servo.v1.ListDeploymentsRequest\x1a!.servo.v1.ListDeploymentsResponse\"S\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02\x39\x12\x37/v1/tenants/{tenant}/workspaces/{workspace}/deployments\x12\xbc\x01\n\x0eUploadArtifact\x12\x1f.servo.v1.UploadArtifactRequest\x1a .servo.v1.UploadArtifactResponse\"e\x90\x02\x02\xe2\xe0\x18\x11\n\x0f\x61rtifacts.write\x82\xd3\xe4\x93\x02G\x1a>/v1/tenants/{tenant}/workspaces/{workspace}/artifacts/{digest}:\x05\x63hunk(\x01\x12\xb5\x01\n\x10\x44ownloadArtifact\x12!.servo.v1.DownloadArtifactRequest\x1a\".servo.v1.DownloadArtifactResponse\"X\x90\x02\x01\xe2\xe0\x18\x0b\n\twork.pull\x82\xd3\xe4\x93\x02@\x12>/v1/tenants/{tenant}/workspaces/{workspace}/artifacts/{digest}0\x01\x12\xa4\x01\n\x08GetAsset\x12\x19.servo.v1.GetAssetRequest\x1a\x1a.servo.v1.GetAssetResponse\"a\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02G\x12\x45/v1/tenants/{tenant}/workspaces/{workspace}/assets/{namespace}/{name}\x12\x97\x01\n\nListAssets\x12\x1b.servo.v1.ListAssetsRequest\x1a\x1c.servo.v1.ListAssetsResponse\"N\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02\x34\x12\x32/v1/tenants/{tenant}/workspaces/{workspace}/assets\x12\x98\x01\n\nGetLineage\x12\x1b.servo.v1.GetLineageRequest\x1a\x1c.servo.v1.GetLineageResponse\"O\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02\x35\x12\x33/v1/tenants/{tenant}/workspaces/{workspace}/lineage\x12\x98\x01\n\x07PlanRun\x12\x18.servo.v1.PlanRunRequest\x1a\x19.servo.v1.PlanRunResponse\"X\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02>\"9/v1/tenants/{tenant}/workspaces/{workspace}/plans:preview:\x01*\x12\x97\x01\n\x07GetPlan\x12\x18.servo.v1.GetPlanRequest\x1a\x19.servo.v1.GetPlanResponse\"W\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02=\x12;/v1/tenants/{tenant}/workspaces/{workspace}/plans/{plan_id}\x12\xd6\x01\n\x14\x41\x64\x64\x44ynamicPartitions\x12%.servo.v1.AddDynamicPartitionsRequest\x1a&.servo.v1.AddDynamicPartitionsResponse\"o\x90\x02\x02\xe2\xe0\x18\x13\n\x11partitions.manage\x82\xd3\xe4\x93\x02O\"J/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/values:add:\x01*\x12\xe2\x01\n\x17RemoveDynamicPartitions\x12(.servo.v1.RemoveDynamicPartitionsRequest\x1a).servo.v1.RemoveDynamicPartitionsResponse\"r\x90\x02\x02\xe2\xe0\x18\x13\n\x11partitions.manage\x82\xd3\xe4\x93\x02R\"M/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/values:remove:\x01*\x12\xcc\x01\n\x15ListDynamicPartitions\x12&.servo.v1.ListDynamicPartitionsRequest\x1a\'.servo.v1.ListDynamicPartitionsResponse\"b\x90\x02\x01\xe2\xe0\x18\r\n\x0b\x61ssets.read\x82\xd3\xe4\x93\x02H\x12\x46/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/valuesBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -70,98 +65,62 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PLANNERSERVICE'].methods_by_name['RemoveDynamicPartitions']._serialized_options = b'\220\002\002\342\340\030\023\n\021partitions.manage\202\323\344\223\002R\"M/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/values:remove:\001*'
   _globals['_PLANNERSERVICE'].methods_by_name['ListDynamicPartitions']._loaded_options = None
   _globals['_PLANNERSERVICE'].methods_by_name['ListDynamicPartitions']._serialized_options = b'\220\002\001\342\340\030\r\n\013assets.read\202\323\344\223\002H\022F/v1/tenants/{tenant}/workspaces/{workspace}/partitionSets/{set}/values'
-  _globals['_PLANNERSERVICE'].methods_by_name['MakePlans']._loaded_options = None
-  _globals['_PLANNERSERVICE'].methods_by_name['MakePlans']._serialized_options = b'\220\002\002\342\340\030#\022!\n\tscheduler\n\010backfill\n\nautomation'
-  _globals['_PLANNERSERVICE'].methods_by_name['ExpandPartitions']._loaded_options = None
-  _globals['_PLANNERSERVICE'].methods_by_name['ExpandPartitions']._serialized_options = b'\220\002\001\342\340\030#\022!\n\tscheduler\n\010backfill\n\nautomation'
-  _globals['_PLANNERSERVICE'].methods_by_name['SummarizePartitions']._loaded_options = None
-  _globals['_PLANNERSERVICE'].methods_by_name['SummarizePartitions']._serialized_options = b'\220\002\001\342\340\030\r\022\013\n\tscheduler'
-  _globals['_PLANNERSERVICE'].methods_by_name['FindStalePartitions']._loaded_options = None
-  _globals['_PLANNERSERVICE'].methods_by_name['FindStalePartitions']._serialized_options = b'\220\002\001\342\340\030\r\022\013\n\tscheduler'
-  _globals['_DEPLOYREQUEST']._serialized_start=354
-  _globals['_DEPLOYREQUEST']._serialized_end=610
-  _globals['_DEPLOYRESPONSE']._serialized_start=613
-  _globals['_DEPLOYRESPONSE']._serialized_end=779
-  _globals['_MANIFESTFAULT']._serialized_start=781
-  _globals['_MANIFESTFAULT']._serialized_end=832
-  _globals['_GETDEPLOYMENTREQUEST']._serialized_start=834
-  _globals['_GETDEPLOYMENTREQUEST']._serialized_end=940
-  _globals['_GETDEPLOYMENTRESPONSE']._serialized_start=942
-  _globals['_GETDEPLOYMENTRESPONSE']._serialized_end=1045
-  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_start=1047
-  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_end=1161
-  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_start=1163
-  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_end=1256
-  _globals['_UPLOADARTIFACTREQUEST']._serialized_start=1258
-  _globals['_UPLOADARTIFACTREQUEST']._serialized_end=1385
-  _globals['_UPLOADARTIFACTRESPONSE']._serialized_start=1387
-  _globals['_UPLOADARTIFACTRESPONSE']._serialized_end=1463
-  _globals['_DOWNLOADARTIFACTREQUEST']._serialized_start=1465
-  _globals['_DOWNLOADARTIFACTREQUEST']._serialized_end=1557
-  _globals['_DOWNLOADARTIFACTRESPONSE']._serialized_start=1559
-  _globals['_DOWNLOADARTIFACTRESPONSE']._serialized_end=1620
-  _globals['_GETASSETREQUEST']._serialized_start=1622
-  _globals['_GETASSETREQUEST']._serialized_end=1730
-  _globals['_GETASSETRESPONSE']._serialized_start=1732
-  _globals['_GETASSETRESPONSE']._serialized_end=1782
-  _globals['_LISTASSETSREQUEST']._serialized_start=1785
-  _globals['_LISTASSETSREQUEST']._serialized_end=1936
-  _globals['_LISTASSETSRESPONSE']._serialized_start=1938
-  _globals['_LISTASSETSRESPONSE']._serialized_end=2016
-  _globals['_GETLINEAGEREQUEST']._serialized_start=2018
-  _globals['_GETLINEAGEREQUEST']._serialized_end=2134
-  _globals['_GETLINEAGERESPONSE']._serialized_start=2136
-  _globals['_GETLINEAGERESPONSE']._serialized_end=2246
-  _globals['_PLANRUNREQUEST']._serialized_start=2249
-  _globals['_PLANRUNREQUEST']._serialized_end=2377
-  _globals['_PLANRUNRESPONSE']._serialized_start=2380
-  _globals['_PLANRUNRESPONSE']._serialized_end=2536
-  _globals['_PLANDIFF']._serialized_start=2538
-  _globals['_PLANDIFF']._serialized_end=2627
-  _globals['_GETPLANREQUEST']._serialized_start=2629
-  _globals['_GETPLANREQUEST']._serialized_end=2736
-  _globals['_GETPLANRESPONSE']._serialized_start=2738
-  _globals['_GETPLANRESPONSE']._serialized_end=2853
-  _globals['_ADDDYNAMICPARTITIONSREQUEST']._serialized_start=2855
-  _globals['_ADDDYNAMICPARTITIONSREQUEST']._serialized_end=2968
-  _globals['_ADDDYNAMICPARTITIONSRESPONSE']._serialized_start=2970
-  _globals['_ADDDYNAMICPARTITIONSRESPONSE']._serialized_end=3042
-  _globals['_REMOVEDYNAMICPARTITIONSREQUEST']._serialized_start=3044
-  _globals['_REMOVEDYNAMICPARTITIONSREQUEST']._serialized_end=3160
-  _globals['_REMOVEDYNAMICPARTITIONSRESPONSE']._serialized_start=3162
-  _globals['_REMOVEDYNAMICPARTITIONSRESPONSE']._serialized_end=3239
-  _globals['_LISTDYNAMICPARTITIONSREQUEST']._serialized_start=3242
-  _globals['_LISTDYNAMICPARTITIONSREQUEST']._serialized_end=3375
-  _globals['_LISTDYNAMICPARTITIONSRESPONSE']._serialized_start=3377
-  _globals['_LISTDYNAMICPARTITIONSRESPONSE']._serialized_end=3496
-  _globals['_MAKEPLANSREQUEST']._serialized_start=3498
-  _globals['_MAKEPLANSREQUEST']._serialized_end=3553
-  _globals['_PLANORDER']._serialized_start=3556
-  _globals['_PLANORDER']._serialized_end=3718
-  _globals['_MAKEPLANSRESPONSE']._serialized_start=3720
-  _globals['_MAKEPLANSRESPONSE']._serialized_end=3778
-  _globals['_PLANRESULT']._serialized_start=3780
-  _globals['_PLANRESULT']._serialized_end=3882
-  _globals['_STOREDPLAN']._serialized_start=3885
-  _globals['_STOREDPLAN']._serialized_end=4013
-  _globals['_PLANREFUSAL']._serialized_start=4015
-  _globals['_PLANREFUSAL']._serialized_end=4099
-  _globals['_EXPANDPARTITIONSREQUEST']._serialized_start=4102
-  _globals['_EXPANDPARTITIONSREQUEST']._serialized_end=4359
-  _globals['_EXPANDPARTITIONSRESPONSE']._serialized_start=4362
-  _globals['_EXPANDPARTITIONSRESPONSE']._serialized_end=4524
-  _globals['_PARTITIONSTALENESS']._serialized_start=4526
-  _globals['_PARTITIONSTALENESS']._serialized_end=4633
-  _globals['_SUMMARIZEPARTITIONSREQUEST']._serialized_start=4635
-  _globals['_SUMMARIZEPARTITIONSREQUEST']._serialized_end=4761
-  _globals['_SUMMARIZEPARTITIONSRESPONSE']._serialized_start=4764
-  _globals['_SUMMARIZEPARTITIONSRESPONSE']._serialized_end=4902
-  _globals['_FINDSTALEPARTITIONSREQUEST']._serialized_start=4905
-  _globals['_FINDSTALEPARTITIONSREQUEST']._serialized_end=5065
-  _globals['_FINDSTALEPARTITIONSRESPONSE']._serialized_start=5067
-  _globals['_FINDSTALEPARTITIONSRESPONSE']._serialized_end=5182
-  _globals['_STALEPARTITION']._serialized_start=5184
-  _globals['_STALEPARTITION']._serialized_end=5291
-  _globals['_PLANNERSERVICE']._serialized_start=5294
-  _globals['_PLANNERSERVICE']._serialized_end=8127
+  _globals['_DEPLOYREQUEST']._serialized_start=210
+  _globals['_DEPLOYREQUEST']._serialized_end=466
+  _globals['_DEPLOYRESPONSE']._serialized_start=469
+  _globals['_DEPLOYRESPONSE']._serialized_end=635
+  _globals['_MANIFESTFAULT']._serialized_start=637
+  _globals['_MANIFESTFAULT']._serialized_end=688
+  _globals['_GETDEPLOYMENTREQUEST']._serialized_start=690
+  _globals['_GETDEPLOYMENTREQUEST']._serialized_end=796
+  _globals['_GETDEPLOYMENTRESPONSE']._serialized_start=798
+  _globals['_GETDEPLOYMENTRESPONSE']._serialized_end=901
+  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_start=903
+  _globals['_LISTDEPLOYMENTSREQUEST']._serialized_end=1017
+  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_start=1019
+  _globals['_LISTDEPLOYMENTSRESPONSE']._serialized_end=1112
+  _globals['_UPLOADARTIFACTREQUEST']._serialized_start=1114
+  _globals['_UPLOADARTIFACTREQUEST']._serialized_end=1241
+  _globals['_UPLOADARTIFACTRESPONSE']._serialized_start=1243
+  _globals['_UPLOADARTIFACTRESPONSE']._serialized_end=1319
+  _globals['_DOWNLOADARTIFACTREQUEST']._serialized_start=1321
+  _globals['_DOWNLOADARTIFACTREQUEST']._serialized_end=1413
+  _globals['_DOWNLOADARTIFACTRESPONSE']._serialized_start=1415
+  _globals['_DOWNLOADARTIFACTRESPONSE']._serialized_end=1476
+  _globals['_GETASSETREQUEST']._serialized_start=1478
+  _globals['_GETASSETREQUEST']._serialized_end=1586
+  _globals['_GETASSETRESPONSE']._serialized_start=1588
+  _globals['_GETASSETRESPONSE']._serialized_end=1638
+  _globals['_LISTASSETSREQUEST']._serialized_start=1641
+  _globals['_LISTASSETSREQUEST']._serialized_end=1792
+  _globals['_LISTASSETSRESPONSE']._serialized_start=1794
+  _globals['_LISTASSETSRESPONSE']._serialized_end=1872
+  _globals['_GETLINEAGEREQUEST']._serialized_start=1874
+  _globals['_GETLINEAGEREQUEST']._serialized_end=1990
+  _globals['_GETLINEAGERESPONSE']._serialized_start=1992
+  _globals['_GETLINEAGERESPONSE']._serialized_end=2102
+  _globals['_PLANRUNREQUEST']._serialized_start=2105
+  _globals['_PLANRUNREQUEST']._serialized_end=2233
+  _globals['_PLANRUNRESPONSE']._serialized_start=2236
+  _globals['_PLANRUNRESPONSE']._serialized_end=2392
+  _globals['_PLANDIFF']._serialized_start=2394
+  _globals['_PLANDIFF']._serialized_end=2483
+  _globals['_GETPLANREQUEST']._serialized_start=2485
+  _globals['_GETPLANREQUEST']._serialized_end=2592
+  _globals['_GETPLANRESPONSE']._serialized_start=2594
+  _globals['_GETPLANRESPONSE']._serialized_end=2709
+  _globals['_ADDDYNAMICPARTITIONSREQUEST']._serialized_start=2711
+  _globals['_ADDDYNAMICPARTITIONSREQUEST']._serialized_end=2824
+  _globals['_ADDDYNAMICPARTITIONSRESPONSE']._serialized_start=2826
+  _globals['_ADDDYNAMICPARTITIONSRESPONSE']._serialized_end=2898
+  _globals['_REMOVEDYNAMICPARTITIONSREQUEST']._serialized_start=2900
+  _globals['_REMOVEDYNAMICPARTITIONSREQUEST']._serialized_end=3016
+  _globals['_REMOVEDYNAMICPARTITIONSRESPONSE']._serialized_start=3018
+  _globals['_REMOVEDYNAMICPARTITIONSRESPONSE']._serialized_end=3095
+  _globals['_LISTDYNAMICPARTITIONSREQUEST']._serialized_start=3098
+  _globals['_LISTDYNAMICPARTITIONSREQUEST']._serialized_end=3231
+  _globals['_LISTDYNAMICPARTITIONSRESPONSE']._serialized_start=3233
+  _globals['_LISTDYNAMICPARTITIONSRESPONSE']._serialized_end=3352
+  _globals['_PLANNERSERVICE']._serialized_start=3355
+  _globals['_PLANNERSERVICE']._serialized_end=5694
 # @@protoc_insertion_point(module_scope)

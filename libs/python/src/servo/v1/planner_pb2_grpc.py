@@ -100,26 +100,6 @@ class PlannerServiceStub(object):
                 request_serializer=servo_dot_v1_dot_planner__pb2.ListDynamicPartitionsRequest.SerializeToString,
                 response_deserializer=servo_dot_v1_dot_planner__pb2.ListDynamicPartitionsResponse.FromString,
                 _registered_method=True)
-        self.MakePlans = channel.unary_unary(
-                '/servo.v1.PlannerService/MakePlans',
-                request_serializer=servo_dot_v1_dot_planner__pb2.MakePlansRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_planner__pb2.MakePlansResponse.FromString,
-                _registered_method=True)
-        self.ExpandPartitions = channel.unary_unary(
-                '/servo.v1.PlannerService/ExpandPartitions',
-                request_serializer=servo_dot_v1_dot_planner__pb2.ExpandPartitionsRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_planner__pb2.ExpandPartitionsResponse.FromString,
-                _registered_method=True)
-        self.SummarizePartitions = channel.unary_unary(
-                '/servo.v1.PlannerService/SummarizePartitions',
-                request_serializer=servo_dot_v1_dot_planner__pb2.SummarizePartitionsRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_planner__pb2.SummarizePartitionsResponse.FromString,
-                _registered_method=True)
-        self.FindStalePartitions = channel.unary_unary(
-                '/servo.v1.PlannerService/FindStalePartitions',
-                request_serializer=servo_dot_v1_dot_planner__pb2.FindStalePartitionsRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_planner__pb2.FindStalePartitionsResponse.FromString,
-                _registered_method=True)
 
 
 class PlannerServiceServicer(object):
@@ -241,42 +221,6 @@ class PlannerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def MakePlans(self, request, context):
-        """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
-        the same ids. Refuses single orders in the response, the call itself only with
-        RESOURCE_EXHAUSTED OVERLOADED.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def ExpandPartitions(self, request, context):
-        """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
-        repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
-        NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def SummarizePartitions(self, request, context):
-        """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
-        Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
-        DEPLOYMENT_NOT_FOUND.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
-    def FindStalePartitions(self, request, context):
-        """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
-        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-        INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_PlannerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -344,26 +288,6 @@ def add_PlannerServiceServicer_to_server(servicer, server):
                     servicer.ListDynamicPartitions,
                     request_deserializer=servo_dot_v1_dot_planner__pb2.ListDynamicPartitionsRequest.FromString,
                     response_serializer=servo_dot_v1_dot_planner__pb2.ListDynamicPartitionsResponse.SerializeToString,
-            ),
-            'MakePlans': grpc.unary_unary_rpc_method_handler(
-                    servicer.MakePlans,
-                    request_deserializer=servo_dot_v1_dot_planner__pb2.MakePlansRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_planner__pb2.MakePlansResponse.SerializeToString,
-            ),
-            'ExpandPartitions': grpc.unary_unary_rpc_method_handler(
-                    servicer.ExpandPartitions,
-                    request_deserializer=servo_dot_v1_dot_planner__pb2.ExpandPartitionsRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_planner__pb2.ExpandPartitionsResponse.SerializeToString,
-            ),
-            'SummarizePartitions': grpc.unary_unary_rpc_method_handler(
-                    servicer.SummarizePartitions,
-                    request_deserializer=servo_dot_v1_dot_planner__pb2.SummarizePartitionsRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_planner__pb2.SummarizePartitionsResponse.SerializeToString,
-            ),
-            'FindStalePartitions': grpc.unary_unary_rpc_method_handler(
-                    servicer.FindStalePartitions,
-                    request_deserializer=servo_dot_v1_dot_planner__pb2.FindStalePartitionsRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_planner__pb2.FindStalePartitionsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -718,114 +642,6 @@ class PlannerService(object):
             '/servo.v1.PlannerService/ListDynamicPartitions',
             servo_dot_v1_dot_planner__pb2.ListDynamicPartitionsRequest.SerializeToString,
             servo_dot_v1_dot_planner__pb2.ListDynamicPartitionsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def MakePlans(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/servo.v1.PlannerService/MakePlans',
-            servo_dot_v1_dot_planner__pb2.MakePlansRequest.SerializeToString,
-            servo_dot_v1_dot_planner__pb2.MakePlansResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def ExpandPartitions(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/servo.v1.PlannerService/ExpandPartitions',
-            servo_dot_v1_dot_planner__pb2.ExpandPartitionsRequest.SerializeToString,
-            servo_dot_v1_dot_planner__pb2.ExpandPartitionsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def SummarizePartitions(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/servo.v1.PlannerService/SummarizePartitions',
-            servo_dot_v1_dot_planner__pb2.SummarizePartitionsRequest.SerializeToString,
-            servo_dot_v1_dot_planner__pb2.SummarizePartitionsResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def FindStalePartitions(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/servo.v1.PlannerService/FindStalePartitions',
-            servo_dot_v1_dot_planner__pb2.FindStalePartitionsRequest.SerializeToString,
-            servo_dot_v1_dot_planner__pb2.FindStalePartitionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -96,26 +96,6 @@ class PlannerServiceStub:
     empty. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
     INVALID_PAGE_TOKEN.
     """
-    MakePlans: _grpc.UnaryUnaryMultiCallable[_planner_pb2.MakePlansRequest, _planner_pb2.MakePlansResponse]
-    """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
-    the same ids. Refuses single orders in the response, the call itself only with
-    RESOURCE_EXHAUSTED OVERLOADED.
-    """
-    ExpandPartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.ExpandPartitionsRequest, _planner_pb2.ExpandPartitionsResponse]
-    """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
-    NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
-    """
-    SummarizePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]
-    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
-    Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
-    DEPLOYMENT_NOT_FOUND.
-    """
-    FindStalePartitions: _grpc.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]
-    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
-    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-    INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
-    """
 
 @_typing.type_check_only
 class PlannerServiceAsyncStub(PlannerServiceStub):
@@ -184,26 +164,6 @@ class PlannerServiceAsyncStub(PlannerServiceStub):
     """Reads the values of a dynamic partition set in the order they were added; an unknown set is
     empty. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
     INVALID_PAGE_TOKEN.
-    """
-    MakePlans: _aio.UnaryUnaryMultiCallable[_planner_pb2.MakePlansRequest, _planner_pb2.MakePlansResponse]  # type: ignore[assignment]
-    """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
-    the same ids. Refuses single orders in the response, the call itself only with
-    RESOURCE_EXHAUSTED OVERLOADED.
-    """
-    ExpandPartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.ExpandPartitionsRequest, _planner_pb2.ExpandPartitionsResponse]  # type: ignore[assignment]
-    """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
-    NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
-    """
-    SummarizePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.SummarizePartitionsRequest, _planner_pb2.SummarizePartitionsResponse]  # type: ignore[assignment]
-    """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
-    Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
-    DEPLOYMENT_NOT_FOUND.
-    """
-    FindStalePartitions: _aio.UnaryUnaryMultiCallable[_planner_pb2.FindStalePartitionsRequest, _planner_pb2.FindStalePartitionsResponse]  # type: ignore[assignment]
-    """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
-    nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-    INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
     """
 
 class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -348,50 +308,6 @@ class PlannerServiceServicer(metaclass=_abc_1.ABCMeta):
         """Reads the values of a dynamic partition set in the order they were added; an unknown set is
         empty. Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
         INVALID_PAGE_TOKEN.
-        """
-
-    @_abc_1.abstractmethod
-    def MakePlans(
-        self,
-        request: _planner_pb2.MakePlansRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_planner_pb2.MakePlansResponse, _abc.Awaitable[_planner_pb2.MakePlansResponse]]:
-        """Makes and stores plans for up to 256 orders of any tenant. A repeat finds the same plans under
-        the same ids. Refuses single orders in the response, the call itself only with
-        RESOURCE_EXHAUSTED OVERLOADED.
-        """
-
-    @_abc_1.abstractmethod
-    def ExpandPartitions(
-        self,
-        request: _planner_pb2.ExpandPartitionsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_planner_pb2.ExpandPartitionsResponse, _abc.Awaitable[_planner_pb2.ExpandPartitionsResponse]]:
-        """Counts and names the partitions of a selection, in order, a page at a time. Changes nothing; a
-        repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or PARTITION_INVALID,
-        NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
-        """
-
-    @_abc_1.abstractmethod
-    def SummarizePartitions(
-        self,
-        request: _planner_pb2.SummarizePartitionsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_planner_pb2.SummarizePartitionsResponse, _abc.Awaitable[_planner_pb2.SummarizePartitionsResponse]]:
-        """Sums up the partitions of an asset: how many are in each state, and stretches of neighbours.
-        Changes nothing; a repeat reads again. Refuses with NOT_FOUND ASSET_NOT_FOUND or
-        DEPLOYMENT_NOT_FOUND.
-        """
-
-    @_abc_1.abstractmethod
-    def FindStalePartitions(
-        self,
-        request: _planner_pb2.FindStalePartitionsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_planner_pb2.FindStalePartitionsResponse, _abc.Awaitable[_planner_pb2.FindStalePartitionsResponse]]:
-        """Names the partitions whose data is stale, by asset and partition, a page at a time. Changes
-        nothing; a repeat reads again. Refuses with INVALID_ARGUMENT SELECTION_INVALID or
-        INVALID_PAGE_TOKEN, NOT_FOUND DEPLOYMENT_NOT_FOUND or ASSET_NOT_FOUND.
         """
 
 def add_PlannerServiceServicer_to_server(servicer: PlannerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

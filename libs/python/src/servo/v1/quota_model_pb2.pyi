@@ -182,3 +182,17 @@ class CostLine(_message.Message):
     external_micros: int
     total_micros: int
     def __init__(self, start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., group: _Optional[_Mapping[str, str]] = ..., compute_micros: _Optional[int] = ..., storage_micros: _Optional[int] = ..., network_micros: _Optional[int] = ..., external_micros: _Optional[int] = ..., total_micros: _Optional[int] = ...) -> None: ...
+
+class SlotHolder(_message.Message):
+    __slots__ = ("workspace", "run_id", "task_id", "attempt_id", "since_time")
+    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
+    RUN_ID_FIELD_NUMBER: _ClassVar[int]
+    TASK_ID_FIELD_NUMBER: _ClassVar[int]
+    ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
+    SINCE_TIME_FIELD_NUMBER: _ClassVar[int]
+    workspace: str
+    run_id: str
+    task_id: str
+    attempt_id: str
+    since_time: _timestamp_pb2.Timestamp
+    def __init__(self, workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., since_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...

@@ -145,22 +145,8 @@ class GetPoolResponse(_message.Message):
     POOL_FIELD_NUMBER: _ClassVar[int]
     HOLDERS_FIELD_NUMBER: _ClassVar[int]
     pool: _quota_model_pb2.Pool
-    holders: _containers.RepeatedCompositeFieldContainer[SlotHolder]
-    def __init__(self, pool: _Optional[_Union[_quota_model_pb2.Pool, _Mapping]] = ..., holders: _Optional[_Iterable[_Union[SlotHolder, _Mapping]]] = ...) -> None: ...
-
-class SlotHolder(_message.Message):
-    __slots__ = ("workspace", "run_id", "task_id", "attempt_id", "since_time")
-    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
-    RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    TASK_ID_FIELD_NUMBER: _ClassVar[int]
-    ATTEMPT_ID_FIELD_NUMBER: _ClassVar[int]
-    SINCE_TIME_FIELD_NUMBER: _ClassVar[int]
-    workspace: str
-    run_id: str
-    task_id: str
-    attempt_id: str
-    since_time: _timestamp_pb2.Timestamp
-    def __init__(self, workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task_id: _Optional[str] = ..., attempt_id: _Optional[str] = ..., since_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    holders: _containers.RepeatedCompositeFieldContainer[_quota_model_pb2.SlotHolder]
+    def __init__(self, pool: _Optional[_Union[_quota_model_pb2.Pool, _Mapping]] = ..., holders: _Optional[_Iterable[_Union[_quota_model_pb2.SlotHolder, _Mapping]]] = ...) -> None: ...
 
 class ListPoolsRequest(_message.Message):
     __slots__ = ("tenant", "page_size", "page_token")
@@ -389,33 +375,3 @@ class DeleteBudgetResponse(_message.Message):
     ACCEPTED_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     accepted_event_id: str
     def __init__(self, accepted_event_id: _Optional[str] = ...) -> None: ...
-
-class WatchLimitsRequest(_message.Message):
-    __slots__ = ("resume_token",)
-    RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    resume_token: str
-    def __init__(self, resume_token: _Optional[str] = ...) -> None: ...
-
-class WatchLimitsResponse(_message.Message):
-    __slots__ = ("resume_token", "tenants", "caught_up")
-    RESUME_TOKEN_FIELD_NUMBER: _ClassVar[int]
-    TENANTS_FIELD_NUMBER: _ClassVar[int]
-    CAUGHT_UP_FIELD_NUMBER: _ClassVar[int]
-    resume_token: str
-    tenants: _containers.RepeatedCompositeFieldContainer[TenantLimits]
-    caught_up: bool
-    def __init__(self, resume_token: _Optional[str] = ..., tenants: _Optional[_Iterable[_Union[TenantLimits, _Mapping]]] = ..., caught_up: bool = ...) -> None: ...
-
-class TenantLimits(_message.Message):
-    __slots__ = ("tenant", "limits", "pools", "budgets", "suspended")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    LIMITS_FIELD_NUMBER: _ClassVar[int]
-    POOLS_FIELD_NUMBER: _ClassVar[int]
-    BUDGETS_FIELD_NUMBER: _ClassVar[int]
-    SUSPENDED_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    limits: _quota_model_pb2.QuotaLimits
-    pools: _containers.RepeatedCompositeFieldContainer[_quota_model_pb2.Pool]
-    budgets: _containers.RepeatedCompositeFieldContainer[_quota_model_pb2.Budget]
-    suspended: bool
-    def __init__(self, tenant: _Optional[str] = ..., limits: _Optional[_Union[_quota_model_pb2.QuotaLimits, _Mapping]] = ..., pools: _Optional[_Iterable[_Union[_quota_model_pb2.Pool, _Mapping]]] = ..., budgets: _Optional[_Iterable[_Union[_quota_model_pb2.Budget, _Mapping]]] = ..., suspended: bool = ...) -> None: ...

@@ -115,11 +115,6 @@ class QuotaServiceStub(object):
                 request_serializer=servo_dot_v1_dot_quota__pb2.DeleteBudgetRequest.SerializeToString,
                 response_deserializer=servo_dot_v1_dot_quota__pb2.DeleteBudgetResponse.FromString,
                 _registered_method=True)
-        self.WatchLimits = channel.unary_stream(
-                '/servo.v1.QuotaService/WatchLimits',
-                request_serializer=servo_dot_v1_dot_quota__pb2.WatchLimitsRequest.SerializeToString,
-                response_deserializer=servo_dot_v1_dot_quota__pb2.WatchLimitsResponse.FromString,
-                _registered_method=True)
 
 
 class QuotaServiceServicer(object):
@@ -259,15 +254,6 @@ class QuotaServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def WatchLimits(self, request, context):
-        """Streams effective limits, weights and spent budgets: first all of them, then changes. Changes
-        nothing; a repeat with the last token resumes where it was interrupted, or starts again.
-        Refuses with UNAVAILABLE NOT_READY.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_QuotaServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -350,11 +336,6 @@ def add_QuotaServiceServicer_to_server(servicer, server):
                     servicer.DeleteBudget,
                     request_deserializer=servo_dot_v1_dot_quota__pb2.DeleteBudgetRequest.FromString,
                     response_serializer=servo_dot_v1_dot_quota__pb2.DeleteBudgetResponse.SerializeToString,
-            ),
-            'WatchLimits': grpc.unary_stream_rpc_method_handler(
-                    servicer.WatchLimits,
-                    request_deserializer=servo_dot_v1_dot_quota__pb2.WatchLimitsRequest.FromString,
-                    response_serializer=servo_dot_v1_dot_quota__pb2.WatchLimitsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -790,33 +771,6 @@ class QuotaService(object):
             '/servo.v1.QuotaService/DeleteBudget',
             servo_dot_v1_dot_quota__pb2.DeleteBudgetRequest.SerializeToString,
             servo_dot_v1_dot_quota__pb2.DeleteBudgetResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def WatchLimits(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_stream(
-            request,
-            target,
-            '/servo.v1.QuotaService/WatchLimits',
-            servo_dot_v1_dot_quota__pb2.WatchLimitsRequest.SerializeToString,
-            servo_dot_v1_dot_quota__pb2.WatchLimitsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -102,11 +102,6 @@ class QuotaServiceStub:
     with NOT_FOUND BUDGET_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION IN_USE while a
     backfill that has not ended names it.
     """
-    WatchLimits: _grpc.UnaryStreamMultiCallable[_quota_pb2.WatchLimitsRequest, _quota_pb2.WatchLimitsResponse]
-    """Streams effective limits, weights and spent budgets: first all of them, then changes. Changes
-    nothing; a repeat with the last token resumes where it was interrupted, or starts again.
-    Refuses with UNAVAILABLE NOT_READY.
-    """
 
 @_typing.type_check_only
 class QuotaServiceAsyncStub(QuotaServiceStub):
@@ -181,11 +176,6 @@ class QuotaServiceAsyncStub(QuotaServiceStub):
     """Removes a budget; work that it held back continues. A repeat has no further effect. Refuses
     with NOT_FOUND BUDGET_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION IN_USE while a
     backfill that has not ended names it.
-    """
-    WatchLimits: _aio.UnaryStreamMultiCallable[_quota_pb2.WatchLimitsRequest, _quota_pb2.WatchLimitsResponse]  # type: ignore[assignment]
-    """Streams effective limits, weights and spent budgets: first all of them, then changes. Changes
-    nothing; a repeat with the last token resumes where it was interrupted, or starts again.
-    Refuses with UNAVAILABLE NOT_READY.
     """
 
 class QuotaServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -354,17 +344,6 @@ class QuotaServiceServicer(metaclass=_abc_1.ABCMeta):
         """Removes a budget; work that it held back continues. A repeat has no further effect. Refuses
         with NOT_FOUND BUDGET_NOT_FOUND, ABORTED VERSION_CONFLICT, FAILED_PRECONDITION IN_USE while a
         backfill that has not ended names it.
-        """
-
-    @_abc_1.abstractmethod
-    def WatchLimits(
-        self,
-        request: _quota_pb2.WatchLimitsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_quota_pb2.WatchLimitsResponse], _abc.AsyncIterator[_quota_pb2.WatchLimitsResponse]]:
-        """Streams effective limits, weights and spent budgets: first all of them, then changes. Changes
-        nothing; a repeat with the last token resumes where it was interrupted, or starts again.
-        Refuses with UNAVAILABLE NOT_READY.
         """
 
 def add_QuotaServiceServicer_to_server(servicer: QuotaServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -24,11 +24,11 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from servo.v1 import deployment_pb2 as servo_dot_v1_dot_deployment__pb2
-from servo.v1 import event_execution_pb2 as servo_dot_v1_dot_event__execution__pb2
 from servo.v1 import materialization_pb2 as servo_dot_v1_dot_materialization__pb2
+from servo.v1 import state_pb2 as servo_dot_v1_dot_state__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dservo/v1/scheduler_data.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19servo/v1/deployment.proto\x1a\x1eservo/v1/event_execution.proto\x1a\x1eservo/v1/materialization.proto\"\xad\x01\n\x15ListPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x07 \x01(\t\x12\x19\n\x11wait_for_event_id\x18\x08 \x01(\t\"Z\n\x16ListPartitionsResponse\x12\'\n\npartitions\x18\x01 \x03(\x0b\x32\x13.servo.v1.Partition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x92\x01\n\x1aGetPartitionSummaryRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x15\n\rmax_stretches\x18\x05 \x01(\r\x12\x19\n\x11wait_for_event_id\x18\x06 \x01(\t\"\x8a\x01\n\x1bGetPartitionSummaryResponse\x12\r\n\x05total\x18\x01 \x01(\x04\x12-\n\x06\x63ounts\x18\x02 \x03(\x0b\x32\x1d.servo.v1.PartitionStateCount\x12-\n\tstretches\x18\x03 \x03(\x0b\x32\x1a.servo.v1.PartitionStretch\"M\n\x13PartitionStateCount\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.servo.v1.PartitionState\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"f\n\x10PartitionStretch\x12\x11\n\tfirst_key\x18\x01 \x01(\t\x12\x10\n\x08last_key\x18\x02 \x01(\t\x12-\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x1d.servo.v1.PartitionStateCount\"\xa0\x01\n\x1aListStalePartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tselection\x18\x03 \x03(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\x12%\n\x06reason\x18\x06 \x01(\x0e\x32\x15.servo.v1.StaleReason\"n\n\x1bListStalePartitionsResponse\x12\'\n\npartitions\x18\x01 \x03(\x0b\x32\x13.servo.v1.Partition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x04\"\x92\x01\n\x1bListMaterializationsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x19\n\x11wait_for_event_id\x18\x06 \x01(\t\"l\n\x1cListMaterializationsResponse\x12\x33\n\x10materializations\x18\x01 \x03(\x0b\x32\x19.servo.v1.Materialization\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xc8\x01\n\x18ResolveQuarantineRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x1a\n\x12materialization_id\x18\x04 \x01(\t\x12.\n\x08\x64\x65\x63ision\x18\x05 \x01(\x0e\x32\x1c.servo.v1.QuarantineDecision\x12\x18\n\x10\x65xpected_version\x18\x06 \x01(\x04\x12\x0f\n\x07\x63omment\x18\x07 \x01(\t\"j\n\x19ResolveQuarantineResponse\x12\x32\n\x0fmaterialization\x18\x01 \x01(\x0b\x32\x19.servo.v1.Materialization\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"s\n\x17ListCheckResultsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"[\n\x18ListCheckResultsResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.servo.v1.CheckRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"v\n\x1aListRunKeyConflictsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"c\n\x1bListRunKeyConflictsResponse\x12+\n\tconflicts\x18\x01 \x03(\x0b\x32\x18.servo.v1.RunKeyConflict\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xe5\x01\n\x0eRunKeyConflict\x12\x0f\n\x07run_key\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x03 \x01(\t\x12\x1f\n\x17\x63onflicting_fingerprint\x18\x04 \x01(\t\x12\x1c\n\x14\x63onflicting_event_id\x18\x05 \x01(\t\x12%\n\x06\x66ields\x18\x06 \x03(\x0b\x32\x15.servo.v1.FieldChange\x12/\n\x0b\x64\x65tect_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dservo/v1/scheduler_data.proto\x12\x08servo.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19servo/v1/deployment.proto\x1a\x1eservo/v1/materialization.proto\x1a\x14servo/v1/state.proto\"\xad\x01\n\x15ListPartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x11\n\tpage_size\x18\x05 \x01(\x05\x12\x12\n\npage_token\x18\x06 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x07 \x01(\t\x12\x19\n\x11wait_for_event_id\x18\x08 \x01(\t\"Z\n\x16ListPartitionsResponse\x12\'\n\npartitions\x18\x01 \x03(\x0b\x32\x13.servo.v1.Partition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x92\x01\n\x1aGetPartitionSummaryRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x15\n\rmax_stretches\x18\x05 \x01(\r\x12\x19\n\x11wait_for_event_id\x18\x06 \x01(\t\"\x8a\x01\n\x1bGetPartitionSummaryResponse\x12\r\n\x05total\x18\x01 \x01(\x04\x12-\n\x06\x63ounts\x18\x02 \x03(\x0b\x32\x1d.servo.v1.PartitionStateCount\x12-\n\tstretches\x18\x03 \x03(\x0b\x32\x1a.servo.v1.PartitionStretch\"M\n\x13PartitionStateCount\x12\'\n\x05state\x18\x01 \x01(\x0e\x32\x18.servo.v1.PartitionState\x12\r\n\x05\x63ount\x18\x02 \x01(\x04\"f\n\x10PartitionStretch\x12\x11\n\tfirst_key\x18\x01 \x01(\t\x12\x10\n\x08last_key\x18\x02 \x01(\t\x12-\n\x06\x63ounts\x18\x03 \x03(\x0b\x32\x1d.servo.v1.PartitionStateCount\"\xa0\x01\n\x1aListStalePartitionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tselection\x18\x03 \x03(\t\x12\x11\n\tpage_size\x18\x04 \x01(\x05\x12\x12\n\npage_token\x18\x05 \x01(\t\x12%\n\x06reason\x18\x06 \x01(\x0e\x32\x15.servo.v1.StaleReason\"n\n\x1bListStalePartitionsResponse\x12\'\n\npartitions\x18\x01 \x03(\x0b\x32\x13.servo.v1.Partition\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x04\"\x92\x01\n\x1bListMaterializationsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\x12\x19\n\x11wait_for_event_id\x18\x06 \x01(\t\"l\n\x1cListMaterializationsResponse\x12\x33\n\x10materializations\x18\x01 \x03(\x0b\x32\x19.servo.v1.Materialization\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xc8\x01\n\x18ResolveQuarantineRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x12\n\nrequest_id\x18\x03 \x01(\t\x12\x1a\n\x12materialization_id\x18\x04 \x01(\t\x12.\n\x08\x64\x65\x63ision\x18\x05 \x01(\x0e\x32\x1c.servo.v1.QuarantineDecision\x12\x18\n\x10\x65xpected_version\x18\x06 \x01(\x04\x12\x0f\n\x07\x63omment\x18\x07 \x01(\t\"j\n\x19ResolveQuarantineResponse\x12\x32\n\x0fmaterialization\x18\x01 \x01(\x0b\x32\x19.servo.v1.Materialization\x12\x19\n\x11\x61\x63\x63\x65pted_event_id\x18\x02 \x01(\t\"s\n\x17ListCheckResultsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"[\n\x18ListCheckResultsResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.servo.v1.CheckRecord\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"v\n\x1aListRunKeyConflictsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tworkspace\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x05 \x01(\t\"c\n\x1bListRunKeyConflictsResponse\x12+\n\tconflicts\x18\x01 \x03(\x0b\x32\x18.servo.v1.RunKeyConflict\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\xe5\x01\n\x0eRunKeyConflict\x12\x0f\n\x07run_key\x18\x01 \x01(\t\x12\x0e\n\x06run_id\x18\x02 \x01(\t\x12\x1b\n\x13request_fingerprint\x18\x03 \x01(\t\x12\x1f\n\x17\x63onflicting_fingerprint\x18\x04 \x01(\t\x12\x1c\n\x14\x63onflicting_event_id\x18\x05 \x01(\t\x12%\n\x06\x66ields\x18\x06 \x03(\x0b\x32\x15.servo.v1.FieldChange\x12/\n\x0b\x64\x65tect_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampBI\n\x0bio.servo.v1P\x01Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,38 +36,38 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'servo.v1.scheduler_data_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\013io.servo.v1P\001Z8github.com/servo-orchestrator/servo/api/servo/v1;servov1'
-  _globals['_LISTPARTITIONSREQUEST']._serialized_start=168
-  _globals['_LISTPARTITIONSREQUEST']._serialized_end=341
-  _globals['_LISTPARTITIONSRESPONSE']._serialized_start=343
-  _globals['_LISTPARTITIONSRESPONSE']._serialized_end=433
-  _globals['_GETPARTITIONSUMMARYREQUEST']._serialized_start=436
-  _globals['_GETPARTITIONSUMMARYREQUEST']._serialized_end=582
-  _globals['_GETPARTITIONSUMMARYRESPONSE']._serialized_start=585
-  _globals['_GETPARTITIONSUMMARYRESPONSE']._serialized_end=723
-  _globals['_PARTITIONSTATECOUNT']._serialized_start=725
-  _globals['_PARTITIONSTATECOUNT']._serialized_end=802
-  _globals['_PARTITIONSTRETCH']._serialized_start=804
-  _globals['_PARTITIONSTRETCH']._serialized_end=906
-  _globals['_LISTSTALEPARTITIONSREQUEST']._serialized_start=909
-  _globals['_LISTSTALEPARTITIONSREQUEST']._serialized_end=1069
-  _globals['_LISTSTALEPARTITIONSRESPONSE']._serialized_start=1071
-  _globals['_LISTSTALEPARTITIONSRESPONSE']._serialized_end=1181
-  _globals['_LISTMATERIALIZATIONSREQUEST']._serialized_start=1184
-  _globals['_LISTMATERIALIZATIONSREQUEST']._serialized_end=1330
-  _globals['_LISTMATERIALIZATIONSRESPONSE']._serialized_start=1332
-  _globals['_LISTMATERIALIZATIONSRESPONSE']._serialized_end=1440
-  _globals['_RESOLVEQUARANTINEREQUEST']._serialized_start=1443
-  _globals['_RESOLVEQUARANTINEREQUEST']._serialized_end=1643
-  _globals['_RESOLVEQUARANTINERESPONSE']._serialized_start=1645
-  _globals['_RESOLVEQUARANTINERESPONSE']._serialized_end=1751
-  _globals['_LISTCHECKRESULTSREQUEST']._serialized_start=1753
-  _globals['_LISTCHECKRESULTSREQUEST']._serialized_end=1868
-  _globals['_LISTCHECKRESULTSRESPONSE']._serialized_start=1870
-  _globals['_LISTCHECKRESULTSRESPONSE']._serialized_end=1961
-  _globals['_LISTRUNKEYCONFLICTSREQUEST']._serialized_start=1963
-  _globals['_LISTRUNKEYCONFLICTSREQUEST']._serialized_end=2081
-  _globals['_LISTRUNKEYCONFLICTSRESPONSE']._serialized_start=2083
-  _globals['_LISTRUNKEYCONFLICTSRESPONSE']._serialized_end=2182
-  _globals['_RUNKEYCONFLICT']._serialized_start=2185
-  _globals['_RUNKEYCONFLICT']._serialized_end=2414
+  _globals['_LISTPARTITIONSREQUEST']._serialized_start=158
+  _globals['_LISTPARTITIONSREQUEST']._serialized_end=331
+  _globals['_LISTPARTITIONSRESPONSE']._serialized_start=333
+  _globals['_LISTPARTITIONSRESPONSE']._serialized_end=423
+  _globals['_GETPARTITIONSUMMARYREQUEST']._serialized_start=426
+  _globals['_GETPARTITIONSUMMARYREQUEST']._serialized_end=572
+  _globals['_GETPARTITIONSUMMARYRESPONSE']._serialized_start=575
+  _globals['_GETPARTITIONSUMMARYRESPONSE']._serialized_end=713
+  _globals['_PARTITIONSTATECOUNT']._serialized_start=715
+  _globals['_PARTITIONSTATECOUNT']._serialized_end=792
+  _globals['_PARTITIONSTRETCH']._serialized_start=794
+  _globals['_PARTITIONSTRETCH']._serialized_end=896
+  _globals['_LISTSTALEPARTITIONSREQUEST']._serialized_start=899
+  _globals['_LISTSTALEPARTITIONSREQUEST']._serialized_end=1059
+  _globals['_LISTSTALEPARTITIONSRESPONSE']._serialized_start=1061
+  _globals['_LISTSTALEPARTITIONSRESPONSE']._serialized_end=1171
+  _globals['_LISTMATERIALIZATIONSREQUEST']._serialized_start=1174
+  _globals['_LISTMATERIALIZATIONSREQUEST']._serialized_end=1320
+  _globals['_LISTMATERIALIZATIONSRESPONSE']._serialized_start=1322
+  _globals['_LISTMATERIALIZATIONSRESPONSE']._serialized_end=1430
+  _globals['_RESOLVEQUARANTINEREQUEST']._serialized_start=1433
+  _globals['_RESOLVEQUARANTINEREQUEST']._serialized_end=1633
+  _globals['_RESOLVEQUARANTINERESPONSE']._serialized_start=1635
+  _globals['_RESOLVEQUARANTINERESPONSE']._serialized_end=1741
+  _globals['_LISTCHECKRESULTSREQUEST']._serialized_start=1743
+  _globals['_LISTCHECKRESULTSREQUEST']._serialized_end=1858
+  _globals['_LISTCHECKRESULTSRESPONSE']._serialized_start=1860
+  _globals['_LISTCHECKRESULTSRESPONSE']._serialized_end=1951
+  _globals['_LISTRUNKEYCONFLICTSREQUEST']._serialized_start=1953
+  _globals['_LISTRUNKEYCONFLICTSREQUEST']._serialized_end=2071
+  _globals['_LISTRUNKEYCONFLICTSRESPONSE']._serialized_start=2073
+  _globals['_LISTRUNKEYCONFLICTSRESPONSE']._serialized_end=2172
+  _globals['_RUNKEYCONFLICT']._serialized_start=2175
+  _globals['_RUNKEYCONFLICT']._serialized_end=2404
 # @@protoc_insertion_point(module_scope)

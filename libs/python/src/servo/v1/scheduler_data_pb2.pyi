@@ -2,8 +2,8 @@ import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from servo.v1 import deployment_pb2 as _deployment_pb2
-from servo.v1 import event_execution_pb2 as _event_execution_pb2
 from servo.v1 import materialization_pb2 as _materialization_pb2
+from servo.v1 import state_pb2 as _state_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -147,10 +147,10 @@ class ResolveQuarantineRequest(_message.Message):
     workspace: str
     request_id: str
     materialization_id: str
-    decision: _event_execution_pb2.QuarantineDecision
+    decision: _state_pb2.QuarantineDecision
     expected_version: int
     comment: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., materialization_id: _Optional[str] = ..., decision: _Optional[_Union[_event_execution_pb2.QuarantineDecision, str]] = ..., expected_version: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., materialization_id: _Optional[str] = ..., decision: _Optional[_Union[_state_pb2.QuarantineDecision, str]] = ..., expected_version: _Optional[int] = ..., comment: _Optional[str] = ...) -> None: ...
 
 class ResolveQuarantineResponse(_message.Message):
     __slots__ = ("materialization", "accepted_event_id")

@@ -5,9 +5,7 @@ The scheduler: runs, tasks, and the state of the data they make."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
-from servo.v1 import admission_pb2 as _admission_pb2
 from servo.v1 import scheduler_data_pb2 as _scheduler_data_pb2
-from servo.v1 import scheduler_operations_pb2 as _scheduler_operations_pb2
 from servo.v1 import scheduler_runs_pb2 as _scheduler_runs_pb2
 import abc as _abc_1
 import grpc as _grpc
@@ -139,66 +137,6 @@ class SchedulerServiceStub:
     Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
     INVALID_PAGE_TOKEN.
     """
-    ListProjections: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListProjectionsRequest, _scheduler_operations_pb2.ListProjectionsResponse]
-    """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
-    """
-    RebuildProjection: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.RebuildProjectionRequest, _scheduler_operations_pb2.RebuildProjectionResponse]
-    """Folds a projection again from the ledger next to the live one, compares them, and replaces the
-    live one. A repeat of the request_id returns the first response. Refuses with NOT_FOUND
-    PROJECTION_NOT_FOUND, FAILED_PRECONDITION REBUILD_RUNNING.
-    """
-    VerifyProjection: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.VerifyProjectionRequest, _scheduler_operations_pb2.VerifyProjectionResponse]
-    """Folds a sample of runs from the ledger and compares the resulting rows with the live rows.
-    Changes nothing; a repeat reads again. Events of a run after its end, such as a decision about
-    its data or a request under its key, are compared while the ledger has their idempotency keys,
-    which is 7 days. Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
-    """
-    GetRebuild: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.GetRebuildRequest, _scheduler_operations_pb2.GetRebuildResponse]
-    """Reads how far a rebuild is. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    REBUILD_NOT_FOUND.
-    """
-    AbortRebuild: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.AbortRebuildRequest, _scheduler_operations_pb2.AbortRebuildResponse]
-    """Aborts a rebuild and drops its rows; the live projection stays. A repeat has no further effect.
-    Refuses with NOT_FOUND REBUILD_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it has ended.
-    """
-    ListPoisonMessages: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListPoisonMessagesRequest, _scheduler_operations_pb2.ListPoisonMessagesResponse]
-    """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
-    """
-    ReplayMessage: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]
-    """Delivers a poison message to its consumer again. A repeat of the request_id returns the first
-    response. Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
-    """
-    ReportAttempts: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]
-    """Accepts starts and outcomes of attempts, up to 256, for shards that the instance holds, and
-    responds after they are folded. A repeat gets the same response and has no further effect.
-    Refuses single reports in the response, those of shards it does not hold with NOT_HOLDER.
-    """
-    Admit: _grpc.StreamStreamMultiCallable[_admission_pb2.AdmitRequest, _admission_pb2.AdmitResponse]
-    """Sends a dispatcher the ready tasks and live attempts of the tenants it admits, in order, and
-    accepts its claims: each is appended and folded, then answered. A repeat opens a further
-    stream, which begins with snapshots; a claim made twice is accepted once. Refuses single claims
-    in the results.
-    """
-    ApplyEvents: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ApplyEventsRequest, _scheduler_operations_pb2.ApplyEventsResponse]
-    """Appends and folds events of another instance's calls, up to 256, for shards that the instance
-    holds. A repeat gets the same response and has no further effect. Refuses single events in the
-    response, with NOT_HOLDER those of shards that it does not hold.
-    """
-    HearRun: _grpc.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]
-    """Notifies another instance, at which the run is watched, whenever this instance has folded an
-    event of the run; the first message confirms the subscription. Changes nothing; a repeat
-    subscribes again. Refuses with NOT_FOUND RUN_NOT_FOUND an id that is not the id of a run.
-    """
-    CountRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]
-    """Counts the usage of a tenant's limits on runs, from its rows. Changes nothing; a repeat counts
-    again. Refuses with UNAVAILABLE NOT_READY.
-    """
-    CancelRuns: _grpc.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CancelRunsRequest, _scheduler_operations_pb2.CancelRunsResponse]
-    """Cancels up to 256 runs on behalf of Servo, for example because a backfill was cancelled. A
-    repeat has no further effect. Refuses single runs in the response.
-    """
 
 @_typing.type_check_only
 class SchedulerServiceAsyncStub(SchedulerServiceStub):
@@ -307,66 +245,6 @@ class SchedulerServiceAsyncStub(SchedulerServiceStub):
     """Reads requests that came under the key of another request and became no run, newest first.
     Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
     INVALID_PAGE_TOKEN.
-    """
-    ListProjections: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListProjectionsRequest, _scheduler_operations_pb2.ListProjectionsResponse]  # type: ignore[assignment]
-    """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
-    """
-    RebuildProjection: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.RebuildProjectionRequest, _scheduler_operations_pb2.RebuildProjectionResponse]  # type: ignore[assignment]
-    """Folds a projection again from the ledger next to the live one, compares them, and replaces the
-    live one. A repeat of the request_id returns the first response. Refuses with NOT_FOUND
-    PROJECTION_NOT_FOUND, FAILED_PRECONDITION REBUILD_RUNNING.
-    """
-    VerifyProjection: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.VerifyProjectionRequest, _scheduler_operations_pb2.VerifyProjectionResponse]  # type: ignore[assignment]
-    """Folds a sample of runs from the ledger and compares the resulting rows with the live rows.
-    Changes nothing; a repeat reads again. Events of a run after its end, such as a decision about
-    its data or a request under its key, are compared while the ledger has their idempotency keys,
-    which is 7 days. Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
-    """
-    GetRebuild: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.GetRebuildRequest, _scheduler_operations_pb2.GetRebuildResponse]  # type: ignore[assignment]
-    """Reads how far a rebuild is. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-    REBUILD_NOT_FOUND.
-    """
-    AbortRebuild: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.AbortRebuildRequest, _scheduler_operations_pb2.AbortRebuildResponse]  # type: ignore[assignment]
-    """Aborts a rebuild and drops its rows; the live projection stays. A repeat has no further effect.
-    Refuses with NOT_FOUND REBUILD_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it has ended.
-    """
-    ListPoisonMessages: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ListPoisonMessagesRequest, _scheduler_operations_pb2.ListPoisonMessagesResponse]  # type: ignore[assignment]
-    """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a
-    repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
-    """
-    ReplayMessage: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReplayMessageRequest, _scheduler_operations_pb2.ReplayMessageResponse]  # type: ignore[assignment]
-    """Delivers a poison message to its consumer again. A repeat of the request_id returns the first
-    response. Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
-    """
-    ReportAttempts: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ReportAttemptsRequest, _scheduler_operations_pb2.ReportAttemptsResponse]  # type: ignore[assignment]
-    """Accepts starts and outcomes of attempts, up to 256, for shards that the instance holds, and
-    responds after they are folded. A repeat gets the same response and has no further effect.
-    Refuses single reports in the response, those of shards it does not hold with NOT_HOLDER.
-    """
-    Admit: _aio.StreamStreamMultiCallable[_admission_pb2.AdmitRequest, _admission_pb2.AdmitResponse]  # type: ignore[assignment]
-    """Sends a dispatcher the ready tasks and live attempts of the tenants it admits, in order, and
-    accepts its claims: each is appended and folded, then answered. A repeat opens a further
-    stream, which begins with snapshots; a claim made twice is accepted once. Refuses single claims
-    in the results.
-    """
-    ApplyEvents: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.ApplyEventsRequest, _scheduler_operations_pb2.ApplyEventsResponse]  # type: ignore[assignment]
-    """Appends and folds events of another instance's calls, up to 256, for shards that the instance
-    holds. A repeat gets the same response and has no further effect. Refuses single events in the
-    response, with NOT_HOLDER those of shards that it does not hold.
-    """
-    HearRun: _aio.UnaryStreamMultiCallable[_scheduler_operations_pb2.HearRunRequest, _scheduler_operations_pb2.HearRunResponse]  # type: ignore[assignment]
-    """Notifies another instance, at which the run is watched, whenever this instance has folded an
-    event of the run; the first message confirms the subscription. Changes nothing; a repeat
-    subscribes again. Refuses with NOT_FOUND RUN_NOT_FOUND an id that is not the id of a run.
-    """
-    CountRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CountRunsRequest, _scheduler_operations_pb2.CountRunsResponse]  # type: ignore[assignment]
-    """Counts the usage of a tenant's limits on runs, from its rows. Changes nothing; a repeat counts
-    again. Refuses with UNAVAILABLE NOT_READY.
-    """
-    CancelRuns: _aio.UnaryUnaryMultiCallable[_scheduler_operations_pb2.CancelRunsRequest, _scheduler_operations_pb2.CancelRunsResponse]  # type: ignore[assignment]
-    """Cancels up to 256 runs on behalf of Servo, for example because a backfill was cancelled. A
-    repeat has no further effect. Refuses single runs in the response.
     """
 
 class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -593,144 +471,6 @@ class SchedulerServiceServicer(metaclass=_abc_1.ABCMeta):
         """Reads requests that came under the key of another request and became no run, newest first.
         Changes nothing; a repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or
         INVALID_PAGE_TOKEN.
-        """
-
-    @_abc_1.abstractmethod
-    def ListProjections(
-        self,
-        request: _scheduler_operations_pb2.ListProjectionsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.ListProjectionsResponse, _abc.Awaitable[_scheduler_operations_pb2.ListProjectionsResponse]]:
-        """Reads the tables that are folded from the ledger and how far each shard is. Changes nothing; a
-        repeat reads again. Refuses with INVALID_ARGUMENT INVALID_PAGE_TOKEN.
-        """
-
-    @_abc_1.abstractmethod
-    def RebuildProjection(
-        self,
-        request: _scheduler_operations_pb2.RebuildProjectionRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.RebuildProjectionResponse, _abc.Awaitable[_scheduler_operations_pb2.RebuildProjectionResponse]]:
-        """Folds a projection again from the ledger next to the live one, compares them, and replaces the
-        live one. A repeat of the request_id returns the first response. Refuses with NOT_FOUND
-        PROJECTION_NOT_FOUND, FAILED_PRECONDITION REBUILD_RUNNING.
-        """
-
-    @_abc_1.abstractmethod
-    def VerifyProjection(
-        self,
-        request: _scheduler_operations_pb2.VerifyProjectionRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.VerifyProjectionResponse, _abc.Awaitable[_scheduler_operations_pb2.VerifyProjectionResponse]]:
-        """Folds a sample of runs from the ledger and compares the resulting rows with the live rows.
-        Changes nothing; a repeat reads again. Events of a run after its end, such as a decision about
-        its data or a request under its key, are compared while the ledger has their idempotency keys,
-        which is 7 days. Refuses with NOT_FOUND PROJECTION_NOT_FOUND, RESOURCE_EXHAUSTED OVERLOADED.
-        """
-
-    @_abc_1.abstractmethod
-    def GetRebuild(
-        self,
-        request: _scheduler_operations_pb2.GetRebuildRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.GetRebuildResponse, _abc.Awaitable[_scheduler_operations_pb2.GetRebuildResponse]]:
-        """Reads how far a rebuild is. Changes nothing; a repeat reads again. Refuses with NOT_FOUND
-        REBUILD_NOT_FOUND.
-        """
-
-    @_abc_1.abstractmethod
-    def AbortRebuild(
-        self,
-        request: _scheduler_operations_pb2.AbortRebuildRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.AbortRebuildResponse, _abc.Awaitable[_scheduler_operations_pb2.AbortRebuildResponse]]:
-        """Aborts a rebuild and drops its rows; the live projection stays. A repeat has no further effect.
-        Refuses with NOT_FOUND REBUILD_NOT_FOUND, FAILED_PRECONDITION INVALID_STATE when it has ended.
-        """
-
-    @_abc_1.abstractmethod
-    def ListPoisonMessages(
-        self,
-        request: _scheduler_operations_pb2.ListPoisonMessagesRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.ListPoisonMessagesResponse, _abc.Awaitable[_scheduler_operations_pb2.ListPoisonMessagesResponse]]:
-        """Reads messages that a consumer of the bus could not digest, newest first. Changes nothing; a
-        repeat reads again. Refuses with INVALID_ARGUMENT INVALID_FILTER or INVALID_PAGE_TOKEN.
-        """
-
-    @_abc_1.abstractmethod
-    def ReplayMessage(
-        self,
-        request: _scheduler_operations_pb2.ReplayMessageRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.ReplayMessageResponse, _abc.Awaitable[_scheduler_operations_pb2.ReplayMessageResponse]]:
-        """Delivers a poison message to its consumer again. A repeat of the request_id returns the first
-        response. Refuses with NOT_FOUND MESSAGE_NOT_FOUND, INVALID_ARGUMENT REQUEST_ID_REUSED.
-        """
-
-    @_abc_1.abstractmethod
-    def ReportAttempts(
-        self,
-        request: _scheduler_operations_pb2.ReportAttemptsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.ReportAttemptsResponse, _abc.Awaitable[_scheduler_operations_pb2.ReportAttemptsResponse]]:
-        """Accepts starts and outcomes of attempts, up to 256, for shards that the instance holds, and
-        responds after they are folded. A repeat gets the same response and has no further effect.
-        Refuses single reports in the response, those of shards it does not hold with NOT_HOLDER.
-        """
-
-    @_abc_1.abstractmethod
-    def Admit(
-        self,
-        request_iterator: _MaybeAsyncIterator[_admission_pb2.AdmitRequest],
-        context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_admission_pb2.AdmitResponse], _abc.AsyncIterator[_admission_pb2.AdmitResponse]]:
-        """Sends a dispatcher the ready tasks and live attempts of the tenants it admits, in order, and
-        accepts its claims: each is appended and folded, then answered. A repeat opens a further
-        stream, which begins with snapshots; a claim made twice is accepted once. Refuses single claims
-        in the results.
-        """
-
-    @_abc_1.abstractmethod
-    def ApplyEvents(
-        self,
-        request: _scheduler_operations_pb2.ApplyEventsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.ApplyEventsResponse, _abc.Awaitable[_scheduler_operations_pb2.ApplyEventsResponse]]:
-        """Appends and folds events of another instance's calls, up to 256, for shards that the instance
-        holds. A repeat gets the same response and has no further effect. Refuses single events in the
-        response, with NOT_HOLDER those of shards that it does not hold.
-        """
-
-    @_abc_1.abstractmethod
-    def HearRun(
-        self,
-        request: _scheduler_operations_pb2.HearRunRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_abc.Iterator[_scheduler_operations_pb2.HearRunResponse], _abc.AsyncIterator[_scheduler_operations_pb2.HearRunResponse]]:
-        """Notifies another instance, at which the run is watched, whenever this instance has folded an
-        event of the run; the first message confirms the subscription. Changes nothing; a repeat
-        subscribes again. Refuses with NOT_FOUND RUN_NOT_FOUND an id that is not the id of a run.
-        """
-
-    @_abc_1.abstractmethod
-    def CountRuns(
-        self,
-        request: _scheduler_operations_pb2.CountRunsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.CountRunsResponse, _abc.Awaitable[_scheduler_operations_pb2.CountRunsResponse]]:
-        """Counts the usage of a tenant's limits on runs, from its rows. Changes nothing; a repeat counts
-        again. Refuses with UNAVAILABLE NOT_READY.
-        """
-
-    @_abc_1.abstractmethod
-    def CancelRuns(
-        self,
-        request: _scheduler_operations_pb2.CancelRunsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_scheduler_operations_pb2.CancelRunsResponse, _abc.Awaitable[_scheduler_operations_pb2.CancelRunsResponse]]:
-        """Cancels up to 256 runs on behalf of Servo, for example because a backfill was cancelled. A
-        repeat has no further effect. Refuses single runs in the response.
         """
 
 def add_SchedulerServiceServicer_to_server(servicer: SchedulerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

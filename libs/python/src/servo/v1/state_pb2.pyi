@@ -112,6 +112,27 @@ class MaterializationState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     MATERIALIZATION_STATE_PROMOTED: _ClassVar[MaterializationState]
     MATERIALIZATION_STATE_QUARANTINED: _ClassVar[MaterializationState]
     MATERIALIZATION_STATE_REJECTED: _ClassVar[MaterializationState]
+
+class DispatchMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    DISPATCH_MODE_UNSPECIFIED: _ClassVar[DispatchMode]
+    DISPATCH_MODE_PULL: _ClassVar[DispatchMode]
+    DISPATCH_MODE_PUSH: _ClassVar[DispatchMode]
+
+class QuarantineDecision(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    QUARANTINE_DECISION_UNSPECIFIED: _ClassVar[QuarantineDecision]
+    QUARANTINE_DECISION_APPROVE: _ClassVar[QuarantineDecision]
+    QUARANTINE_DECISION_REJECT: _ClassVar[QuarantineDecision]
+
+class Acceptance(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ACCEPTANCE_UNSPECIFIED: _ClassVar[Acceptance]
+    ACCEPTANCE_FOLDED: _ClassVar[Acceptance]
+    ACCEPTANCE_RECORDED: _ClassVar[Acceptance]
+    ACCEPTANCE_DUPLICATE: _ClassVar[Acceptance]
+    ACCEPTANCE_LATE: _ClassVar[Acceptance]
+    ACCEPTANCE_REFUSED: _ClassVar[Acceptance]
 TASK_STATE_UNSPECIFIED: TaskState
 TASK_STATE_PLANNED: TaskState
 TASK_STATE_BLOCKED: TaskState
@@ -197,3 +218,15 @@ MATERIALIZATION_STATE_COMMITTED: MaterializationState
 MATERIALIZATION_STATE_PROMOTED: MaterializationState
 MATERIALIZATION_STATE_QUARANTINED: MaterializationState
 MATERIALIZATION_STATE_REJECTED: MaterializationState
+DISPATCH_MODE_UNSPECIFIED: DispatchMode
+DISPATCH_MODE_PULL: DispatchMode
+DISPATCH_MODE_PUSH: DispatchMode
+QUARANTINE_DECISION_UNSPECIFIED: QuarantineDecision
+QUARANTINE_DECISION_APPROVE: QuarantineDecision
+QUARANTINE_DECISION_REJECT: QuarantineDecision
+ACCEPTANCE_UNSPECIFIED: Acceptance
+ACCEPTANCE_FOLDED: Acceptance
+ACCEPTANCE_RECORDED: Acceptance
+ACCEPTANCE_DUPLICATE: Acceptance
+ACCEPTANCE_LATE: Acceptance
+ACCEPTANCE_REFUSED: Acceptance

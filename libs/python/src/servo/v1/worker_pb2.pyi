@@ -4,8 +4,6 @@ from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from servo.v1 import code_pb2 as _code_pb2
 from servo.v1 import common_pb2 as _common_pb2
-from servo.v1 import event_execution_pb2 as _event_execution_pb2
-from servo.v1 import event_platform_pb2 as _event_platform_pb2
 from servo.v1 import quality_pb2 as _quality_pb2
 from servo.v1 import run_spec_pb2 as _run_spec_pb2
 from servo.v1 import state_pb2 as _state_pb2
@@ -25,11 +23,20 @@ class WorkerState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     WORKER_STATE_DRAINING: _ClassVar[WorkerState]
     WORKER_STATE_GONE: _ClassVar[WorkerState]
     WORKER_STATE_LOST: _ClassVar[WorkerState]
+
+class WorkerCommand(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    WORKER_COMMAND_UNSPECIFIED: _ClassVar[WorkerCommand]
+    WORKER_COMMAND_DRAIN: _ClassVar[WorkerCommand]
+    WORKER_COMMAND_KILL: _ClassVar[WorkerCommand]
 WORKER_STATE_UNSPECIFIED: WorkerState
 WORKER_STATE_ACTIVE: WorkerState
 WORKER_STATE_DRAINING: WorkerState
 WORKER_STATE_GONE: WorkerState
 WORKER_STATE_LOST: WorkerState
+WORKER_COMMAND_UNSPECIFIED: WorkerCommand
+WORKER_COMMAND_DRAIN: WorkerCommand
+WORKER_COMMAND_KILL: WorkerCommand
 
 class SignedEnvelope(_message.Message):
     __slots__ = ("envelope", "key_id", "signature")
@@ -97,7 +104,7 @@ class TaskEnvelope(_message.Message):
     failures: int
     idempotency_key: str
     fencing_token: int
-    mode: _event_execution_pb2.DispatchMode
+    mode: _state_pb2.DispatchMode
     code: _code_pb2.CodeRef
     artifact: _code_pb2.CodeArtifact
     asset_config_json: str
@@ -123,7 +130,7 @@ class TaskEnvelope(_message.Message):
     plan_id: str
     inputs_digest: str
     previous: PreviousVersion
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., attempt: _Optional[int] = ..., attempt_id: _Optional[str] = ..., failures: _Optional[int] = ..., idempotency_key: _Optional[str] = ..., fencing_token: _Optional[int] = ..., mode: _Optional[_Union[_event_execution_pb2.DispatchMode, str]] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., artifact: _Optional[_Union[_code_pb2.CodeArtifact, _Mapping]] = ..., asset_config_json: _Optional[str] = ..., run_config_json: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[ResolvedInput, _Mapping]]] = ..., inputs_uri: _Optional[str] = ..., output_uri: _Optional[str] = ..., output_asset_keys: _Optional[_Iterable[str]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: bool = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., callbacks: _Optional[_Union[CallbackPaths, _Mapping]] = ..., item_json: _Optional[str] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., isolated: bool = ..., code_version: _Optional[str] = ..., plan_id: _Optional[str] = ..., inputs_digest: _Optional[str] = ..., previous: _Optional[_Union[PreviousVersion, _Mapping]] = ...) -> None: ...
+    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ..., task: _Optional[_Union[_common_pb2.TaskRef, _Mapping]] = ..., task_id: _Optional[str] = ..., task_key: _Optional[str] = ..., operation: _Optional[_Union[_state_pb2.Operation, str]] = ..., asset_key: _Optional[str] = ..., partition_key: _Optional[str] = ..., attempt: _Optional[int] = ..., attempt_id: _Optional[str] = ..., failures: _Optional[int] = ..., idempotency_key: _Optional[str] = ..., fencing_token: _Optional[int] = ..., mode: _Optional[_Union[_state_pb2.DispatchMode, str]] = ..., code: _Optional[_Union[_code_pb2.CodeRef, _Mapping]] = ..., artifact: _Optional[_Union[_code_pb2.CodeArtifact, _Mapping]] = ..., asset_config_json: _Optional[str] = ..., run_config_json: _Optional[str] = ..., inputs: _Optional[_Iterable[_Union[ResolvedInput, _Mapping]]] = ..., inputs_uri: _Optional[str] = ..., output_uri: _Optional[str] = ..., output_asset_keys: _Optional[_Iterable[str]] = ..., checks: _Optional[_Iterable[_Union[_quality_pb2.CheckDefinition, _Mapping]]] = ..., quarantine: bool = ..., secrets: _Optional[_Iterable[_Union[_common_pb2.SecretRef, _Mapping]]] = ..., resources: _Optional[_Union[_common_pb2.Resources, _Mapping]] = ..., timeouts: _Optional[_Union[_common_pb2.Timeouts, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heartbeat_interval: _Optional[_Union[datetime.timedelta, _duration_pb2.Duration, _Mapping]] = ..., callbacks: _Optional[_Union[CallbackPaths, _Mapping]] = ..., item_json: _Optional[str] = ..., sensor: _Optional[_Union[_run_spec_pb2.SensorPoll, _Mapping]] = ..., retry: _Optional[_Union[_common_pb2.RetryPolicy, _Mapping]] = ..., trace: _Optional[_Union[_common_pb2.TraceContext, _Mapping]] = ..., isolated: bool = ..., code_version: _Optional[str] = ..., plan_id: _Optional[str] = ..., inputs_digest: _Optional[str] = ..., previous: _Optional[_Union[PreviousVersion, _Mapping]] = ...) -> None: ...
 
 class PreviousVersion(_message.Message):
     __slots__ = ("materialization_id", "uri", "row_count")
@@ -211,6 +218,6 @@ class Worker(_message.Message):
     active_attempts: int
     seen_time: _timestamp_pb2.Timestamp
     register_time: _timestamp_pb2.Timestamp
-    last_command: _event_platform_pb2.WorkerCommand
+    last_command: WorkerCommand
     version: int
-    def __init__(self, worker_id: _Optional[str] = ..., info: _Optional[_Union[WorkerInfo, _Mapping]] = ..., state: _Optional[_Union[WorkerState, str]] = ..., active_attempts: _Optional[int] = ..., seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., register_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_command: _Optional[_Union[_event_platform_pb2.WorkerCommand, str]] = ..., version: _Optional[int] = ...) -> None: ...
+    def __init__(self, worker_id: _Optional[str] = ..., info: _Optional[_Union[WorkerInfo, _Mapping]] = ..., state: _Optional[_Union[WorkerState, str]] = ..., active_attempts: _Optional[int] = ..., seen_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., register_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., last_command: _Optional[_Union[WorkerCommand, str]] = ..., version: _Optional[int] = ...) -> None: ...

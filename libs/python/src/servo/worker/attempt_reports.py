@@ -9,7 +9,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from servo.v1 import callback_pb2, error_pb2, event_execution_pb2, worker_pb2
+from servo.v1 import callback_pb2, error_pb2, state_pb2, worker_pb2
 
 from . import logs
 from .child import Stream
@@ -49,7 +49,7 @@ class AttemptReports:
     def start_request(self) -> callback_pb2.StartAttemptRequest:
         """Reports that the attempt has started, or asks whether it may start."""
         start = callback_pb2.StartAttemptRequest(task=self._envelope.task, worker_id=self._worker_id)
-        start.mode = self._envelope.mode or event_execution_pb2.DISPATCH_MODE_PULL
+        start.mode = self._envelope.mode or state_pb2.DISPATCH_MODE_PULL
         self._report_heartbeat_timeout(start)
         self._about(start)
         return start
@@ -62,7 +62,7 @@ class AttemptReports:
     async def run(self, started: Timestamp, sample_memory: Callable[[], None]) -> None:
         """Reports the start, then heartbeats and logs. Runs until it is cancelled."""
         # A pushed attempt has asked before it started.
-        if self._envelope.mode != event_execution_pb2.DISPATCH_MODE_PUSH:
+        if self._envelope.mode != state_pb2.DISPATCH_MODE_PUSH:
             start = self.start_request()
             start.start_time.CopyFrom(started)
             self._send(self._envelope.callbacks.start, start=start)

@@ -7,7 +7,7 @@ from typing import Any
 
 from servo.execute.quality import Gating
 from servo.manifest.values import duration
-from servo.v1 import callback_pb2, common_pb2, event_execution_pb2, materialization_pb2, quality_pb2, state_pb2
+from servo.v1 import callback_pb2, common_pb2, materialization_pb2, quality_pb2, state_pb2
 
 from .redaction import Redactor
 from .sanitize import plain
@@ -62,7 +62,7 @@ def _succeed(finish: Finish, answer: Mapping[str, Any], redact: Redactor, own: R
             finish.error.CopyFrom(failed("USER_CODE", "an item holds a secret; yield what does not name it").error)
             finish.ClearField("gating")
             return
-        finish.items.CopyFrom(event_execution_pb2.MappedItems(count=len(items), items_json=items))
+        finish.items.CopyFrom(materialization_pb2.MappedItems(count=len(items), items_json=items))
 
 
 def add_outputs(

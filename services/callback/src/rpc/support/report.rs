@@ -2,8 +2,9 @@
 
 use servo_mesh::Error;
 use servo_model::presign::CallbackPath;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::attempt_report::Report;
 use servo_proto::v1 as pb;
-use servo_proto::v1::attempt_report::Report;
 
 use crate::rpc::Callback;
 
@@ -12,8 +13,8 @@ pub(in crate::rpc) async fn forward_report(
     callback: &Callback,
     path: &CallbackPath,
     report: Report,
-) -> Result<pb::AttemptVerdict, Error> {
-    let report = pb::AttemptReport {
+) -> Result<mesh_pb::AttemptVerdict, Error> {
+    let report = mesh_pb::AttemptReport {
         tenant: path.tenant.to_string(),
         workspace: path.workspace.to_string(),
         event_id: String::new(),

@@ -2,7 +2,7 @@
 
 use servo_mesh::{Caller, Error, Peer, PeerIdentity, Reason};
 use servo_model::{Service, TenantId};
-use servo_proto::v1::dispatcher_service_client::DispatcherServiceClient;
+use servo_proto::mesh::v1::dispatcher_mesh_service_client::DispatcherMeshServiceClient;
 use tonic::{Response, Status};
 
 use crate::rpc::Dispatcher;
@@ -15,7 +15,7 @@ pub(in crate::rpc) async fn holder_elsewhere(
     dispatcher: &Dispatcher,
     tenant: &TenantId,
     caller: &Caller,
-) -> Result<Option<DispatcherServiceClient<Peer>>, Error> {
+) -> Result<Option<DispatcherMeshServiceClient<Peer>>, Error> {
     if holds(dispatcher, tenant) {
         return Ok(None);
     }
@@ -26,7 +26,7 @@ pub(in crate::rpc) async fn holder_elsewhere(
     {
         Some(address) => {
             let peer = dispatcher.mesh.peer_at(Service::Dispatcher, &address)?;
-            Ok(Some(DispatcherServiceClient::new(peer)))
+            Ok(Some(DispatcherMeshServiceClient::new(peer)))
         }
         None => Err(not_holder(dispatcher, tenant).await),
     }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use servo_proto::v1::{
-    PartitionState, PartitionStateCount, PartitionStretch, SummarizePartitionsResponse,
-};
+use servo_proto::mesh::v1::SummarizePartitionsResponse;
+use servo_proto::v1::{PartitionState, PartitionStateCount, PartitionStretch};
 
 use super::PartitionOrder;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use servo_mesh::Error;
 use servo_model::PartitionKey;
 use servo_model::partitioning::Moment;
-use servo_proto::v1::PartitionStaleness;
+use servo_proto::mesh::v1::PartitionStaleness;
 use servo_store::TenantTx;
 
 use super::errors::store_error;

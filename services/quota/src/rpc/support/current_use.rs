@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use servo_model::TenantId;
-use servo_proto::v1::{
-    CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse, QuotaUse,
+use servo_proto::mesh::v1::{
+    CountRunsRequest, CountRunsResponse, CountUseRequest, CountUseResponse,
 };
+use servo_proto::v1::QuotaUse;
 use tonic::{Request, Response, Status};
 use tracing::warn;
 

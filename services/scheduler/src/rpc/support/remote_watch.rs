@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use servo_model::RunId;
-use servo_proto::v1 as pb;
-use servo_proto::v1::scheduler_service_client::SchedulerServiceClient;
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::scheduler_mesh_service_client::SchedulerMeshServiceClient;
 use tokio::sync::watch;
 use tonic::Status;
 
@@ -50,10 +50,10 @@ async fn subscribe(
     let Some(holder) = router.other_holder(run.shard()).await? else {
         return Ok(());
     };
-    let request = pb::HearRunRequest {
+    let request = mesh_pb::HearRunRequest {
         run_id: run.to_string(),
     };
-    let mut notifications = SchedulerServiceClient::new(holder.peer)
+    let mut notifications = SchedulerMeshServiceClient::new(holder.peer)
         .hear_run(request)
         .await?
         .into_inner();

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use servo_mesh::error::reason_of;
 use servo_mesh::{Error, Instance, Reason, time_left};
 use servo_model::ShardId;
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_service::{ShardHolders, errors};
 use tonic::{Code, Status};
@@ -40,9 +41,9 @@ pub(crate) struct CommandRouter {
 /// The result of one command, wherever it was judged.
 #[derive(Debug)]
 pub(crate) struct Submitted {
-    pub applied: pb::AppliedEvent,
+    pub applied: mesh_pb::AppliedEvent,
     /// The run afterwards.
-    pub run: Option<pb::RunStanding>,
+    pub run: Option<mesh_pb::RunStanding>,
 }
 
 impl CommandRouter {
@@ -112,7 +113,7 @@ impl CommandRouter {
             // A retry is safe, because event ids and idempotency keys identify the events.
             Ok(answers) if answers.iter().any(was_not_judged) => Ok(None),
             Ok(answers) => {
-                let submitted = |mut applied: pb::AppliedEvent| Submitted {
+                let submitted = |mut applied: mesh_pb::AppliedEvent| Submitted {
                     run: applied.run.take(),
                     applied,
                 };
@@ -144,7 +145,7 @@ impl CommandRouter {
 
 /// Whether the command was not judged, because the shard has moved or its holder could not store
 /// it.
-fn was_not_judged(applied: &pb::AppliedEvent) -> bool {
+fn was_not_judged(applied: &mesh_pb::AppliedEvent) -> bool {
     matches!(
         applied.refusal(),
         pb::ErrorReason::NotHolder | pb::ErrorReason::NotReady

@@ -8,6 +8,7 @@ use servo_model::json::to_canonical;
 use servo_model::limits::RUN_REQUEST_BYTES_MAX;
 use servo_model::request::RequestFingerprint;
 use servo_model::{Digest, RunKey, TenantId, WorkspaceId};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use tracing::{Instrument, info_span};
 
@@ -82,7 +83,7 @@ pub(crate) struct RunStart {
     /// The requested spec.
     pub(crate) spec: pb::RunSpec,
     /// The order for the planner.
-    pub(crate) order: pb::PlanOrder,
+    pub(crate) order: mesh_pb::PlanOrder,
     /// The run that it repeats; empty for the first generation.
     pub(crate) retry_of: String,
 }
@@ -106,7 +107,7 @@ pub(crate) async fn start_run(
     limits
         .check_runs_anything()
         .map_err(|sentence| over_quota(call, Error::new(Reason::QuotaExceeded, sentence)))?;
-    let order = pb::PlanOrder {
+    let order = mesh_pb::PlanOrder {
         tenant: call.tenant.to_string(),
         workspace: call.workspace.to_string(),
         max_tasks: limits.max_tasks_per_run,
@@ -260,7 +261,7 @@ pub(crate) fn new_run(
 async fn read_plan(
     scheduler: &Scheduler,
     call: &Call,
-    stored: &pb::StoredPlan,
+    stored: &mesh_pb::StoredPlan,
 ) -> Result<Arc<Plan>, Error> {
     let (tenant, workspace) = (&call.tenant, call.workspace.as_str());
     let plan = scheduler

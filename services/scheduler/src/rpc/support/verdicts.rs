@@ -12,6 +12,7 @@
 //! Results that cannot happen for an RPC are reported as INTERNAL.
 
 use servo_mesh::{Error, Reason};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 
 use crate::core::{Refusal, Verdict};
@@ -21,8 +22,8 @@ use crate::wire;
 const SET_ASIDE: &str = "the run is set aside; GetRun's set_aside_reason contains the reason";
 
 /// The answer to a forwarded command, which is also the basis of the answers to API callers.
-pub(crate) fn applied_event(applied: &Applied) -> pb::AppliedEvent {
-    let accepted = |acceptance: pb::Acceptance| pb::AppliedEvent {
+pub(crate) fn applied_event(applied: &Applied) -> mesh_pb::AppliedEvent {
+    let accepted = |acceptance: pb::Acceptance| mesh_pb::AppliedEvent {
         acceptance: acceptance.into(),
         event_id: accepted_event_id(applied),
         ..Default::default()
@@ -65,9 +66,9 @@ fn accepted_event_id(applied: &Applied) -> String {
 }
 
 /// The answer to a reported start or outcome of an attempt.
-pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
+pub(crate) fn attempt_verdict(applied: Applied) -> mesh_pb::AttemptVerdict {
     let event_id = accepted_event_id(&applied);
-    let accepted = |acceptance: pb::Acceptance| pb::AttemptVerdict {
+    let accepted = |acceptance: pb::Acceptance| mesh_pb::AttemptVerdict {
         acceptance: acceptance.into(),
         event_id,
         ..Default::default()
@@ -90,7 +91,7 @@ pub(crate) fn attempt_verdict(applied: Applied) -> pb::AttemptVerdict {
 }
 
 /// The refusal of a claim; `None` for a claim that counts. `index` is its index in the batch.
-pub(crate) fn refused_claim(index: usize, applied: Applied) -> Option<pb::RefusedClaim> {
+pub(crate) fn refused_claim(index: usize, applied: Applied) -> Option<mesh_pb::RefusedClaim> {
     match applied.result {
         CommandResult::Fold(Verdict::Folded | Verdict::Duplicate | Verdict::Late) => None,
         CommandResult::Fold(Verdict::Refused(refusal)) => Some(refuse_claim(
@@ -117,8 +118,8 @@ fn unexpected(result: &CommandResult) -> String {
     format!("unexpected result {result:?}")
 }
 
-pub(crate) fn refused_event(reason: Reason, message: &str) -> pb::AppliedEvent {
-    pb::AppliedEvent {
+pub(crate) fn refused_event(reason: Reason, message: &str) -> mesh_pb::AppliedEvent {
+    mesh_pb::AppliedEvent {
         acceptance: pb::Acceptance::Refused.into(),
         refusal: reason.into(),
         message: message.to_owned(),
@@ -126,8 +127,8 @@ pub(crate) fn refused_event(reason: Reason, message: &str) -> pb::AppliedEvent {
     }
 }
 
-pub(crate) fn refused_attempt(reason: Reason, message: &str) -> pb::AttemptVerdict {
-    pb::AttemptVerdict {
+pub(crate) fn refused_attempt(reason: Reason, message: &str) -> mesh_pb::AttemptVerdict {
+    mesh_pb::AttemptVerdict {
         acceptance: pb::Acceptance::Refused.into(),
         refusal: reason.into(),
         message: message.to_owned(),
@@ -135,8 +136,8 @@ pub(crate) fn refused_attempt(reason: Reason, message: &str) -> pb::AttemptVerdi
     }
 }
 
-pub(crate) fn refuse_claim(index: usize, reason: Reason, message: &str) -> pb::RefusedClaim {
-    pb::RefusedClaim {
+pub(crate) fn refuse_claim(index: usize, reason: Reason, message: &str) -> mesh_pb::RefusedClaim {
+    mesh_pb::RefusedClaim {
         index: index as u32,
         reason: reason.into(),
         message: message.to_owned(),

@@ -7,6 +7,7 @@ use servo_bus::{Acknowledgement, EventBus, PostgresBus, Subscription, Topic};
 use servo_local::TestDatabase;
 use servo_model::states::{RunState, TransitionReason};
 use servo_model::{RunId, Service};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 
 use super::{
@@ -31,12 +32,12 @@ async fn reader(database: &TestDatabase) -> PostgresBus {
 }
 
 /// Receives all messages that were published since the last call.
-async fn receive(bus: &PostgresBus) -> Vec<pb::RunChanged> {
+async fn receive(bus: &PostgresBus) -> Vec<mesh_pb::RunChanged> {
     let batch = bus.receive(&subscription()).await.unwrap();
     let received = batch
         .messages
         .iter()
-        .map(|message| pb::RunChanged::decode(&*message.payload).unwrap())
+        .map(|message| mesh_pb::RunChanged::decode(&*message.payload).unwrap())
         .collect();
     let acknowledgements = vec![Acknowledgement::Ack; batch.messages.len()];
     bus.settle(&subscription(), batch, acknowledgements)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use servo_model::{RunId, ShardId, Stream};
+use servo_proto::mesh::v1 as mesh_pb;
 use servo_proto::v1 as pb;
 use servo_store::{Lease, LeaseTtl, Leases, Store};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -18,7 +19,7 @@ use crate::shards::{Command, LaneContext, Plans};
 pub(super) struct ManualLane {
     pub(super) lane: Lane,
     plans: Plans,
-    _messages: mpsc::Receiver<pb::AdmitResponse>,
+    _messages: mpsc::Receiver<mesh_pb::AdmitResponse>,
     _limits_tx: watch::Sender<Limits>,
 }
 

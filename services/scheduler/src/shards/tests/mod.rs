@@ -34,8 +34,9 @@ use servo_model::{
     AttemptId, Digest, DispatchId, Epoch, EventType, Position, RunId, RunKey, Service, ShardId,
     Stream, TaskRef, TenantId,
 };
+use servo_proto::mesh::v1 as mesh_pb;
+use servo_proto::mesh::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1::event::Body;
 use servo_store::{AppendResult, DatabaseConfig, LeaseTtl, NewEvent, Store, query};
 use tokio::sync::{mpsc, watch};
@@ -59,7 +60,7 @@ pub(crate) struct Instance {
     lease_loop: LeaseLoop,
     waiting: mpsc::Receiver<UnplannedRun>,
     limits_tx: watch::Sender<Limits>,
-    messages: mpsc::Receiver<pb::AdmitResponse>,
+    messages: mpsc::Receiver<mesh_pb::AdmitResponse>,
 }
 
 fn acme() -> TenantId {
@@ -123,7 +124,7 @@ async fn with_plan_queue(
 }
 
 /// A dispatcher stream for the admission shard of the test tenant.
-fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::Receiver<pb::AdmitResponse>) {
+fn dispatcher_stream(epoch: u64) -> (DispatcherStream, mpsc::Receiver<mesh_pb::AdmitResponse>) {
     let (responses, messages) = mpsc::channel(10_000);
     (
         DispatcherStream {
@@ -231,7 +232,7 @@ pub(super) fn known_plan(plans: &Plans, plan: &pb::Plan) -> NewPlan {
 }
 
 pub(crate) fn claim(id: RunId, ordinal: u32, attempt: u32, epoch: u64) -> Command {
-    let message = pb::Claim {
+    let message = mesh_pb::Claim {
         tenant: "acme".to_owned(),
         run_id: id.to_string(),
         task: Some(pb::TaskRef {

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use servo_local::TestDatabase;
 use servo_model::states::RunState;
 use servo_model::{Digest, RunId, Service};
+use servo_proto::mesh::v1::admit_response::Message as ToDispatcher;
 use servo_proto::v1 as pb;
-use servo_proto::v1::admit_response::Message as ToDispatcher;
 use servo_store::query;
 
 use super::{Instance, apply, assert_folded, claim, instance, new_run, plan, store};

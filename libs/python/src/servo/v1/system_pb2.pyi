@@ -1,11 +1,8 @@
 import datetime
 
+from google.api import annotations_pb2 as _annotations_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
-from servo.v1 import common_pb2 as _common_pb2
-from servo.v1 import error_pb2 as _error_pb2
-from servo.v1 import event_pb2 as _event_pb2
-from servo.v1 import event_execution_pb2 as _event_execution_pb2
-from servo.v1 import state_pb2 as _state_pb2
+from servo.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -23,27 +20,12 @@ class RebuildState(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REBUILD_STATE_SUCCEEDED: _ClassVar[RebuildState]
     REBUILD_STATE_FAILED: _ClassVar[RebuildState]
     REBUILD_STATE_ABORTED: _ClassVar[RebuildState]
-
-class Acceptance(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
-    __slots__ = ()
-    ACCEPTANCE_UNSPECIFIED: _ClassVar[Acceptance]
-    ACCEPTANCE_FOLDED: _ClassVar[Acceptance]
-    ACCEPTANCE_RECORDED: _ClassVar[Acceptance]
-    ACCEPTANCE_DUPLICATE: _ClassVar[Acceptance]
-    ACCEPTANCE_LATE: _ClassVar[Acceptance]
-    ACCEPTANCE_REFUSED: _ClassVar[Acceptance]
 REBUILD_STATE_UNSPECIFIED: RebuildState
 REBUILD_STATE_FOLDING: RebuildState
 REBUILD_STATE_VERIFYING: RebuildState
 REBUILD_STATE_SUCCEEDED: RebuildState
 REBUILD_STATE_FAILED: RebuildState
 REBUILD_STATE_ABORTED: RebuildState
-ACCEPTANCE_UNSPECIFIED: Acceptance
-ACCEPTANCE_FOLDED: Acceptance
-ACCEPTANCE_RECORDED: Acceptance
-ACCEPTANCE_DUPLICATE: Acceptance
-ACCEPTANCE_LATE: Acceptance
-ACCEPTANCE_REFUSED: Acceptance
 
 class ListProjectionsRequest(_message.Message):
     __slots__ = ("page_size", "page_token")
@@ -252,145 +234,3 @@ class ReplayMessageResponse(_message.Message):
     ACCEPTED_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     accepted_event_id: str
     def __init__(self, accepted_event_id: _Optional[str] = ...) -> None: ...
-
-class ReportAttemptsRequest(_message.Message):
-    __slots__ = ("reports",)
-    REPORTS_FIELD_NUMBER: _ClassVar[int]
-    reports: _containers.RepeatedCompositeFieldContainer[AttemptReport]
-    def __init__(self, reports: _Optional[_Iterable[_Union[AttemptReport, _Mapping]]] = ...) -> None: ...
-
-class AttemptReport(_message.Message):
-    __slots__ = ("tenant", "workspace", "event_id", "started", "finished")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
-    EVENT_ID_FIELD_NUMBER: _ClassVar[int]
-    STARTED_FIELD_NUMBER: _ClassVar[int]
-    FINISHED_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    workspace: str
-    event_id: str
-    started: _event_execution_pb2.TaskStarted
-    finished: _event_execution_pb2.TaskFinished
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., event_id: _Optional[str] = ..., started: _Optional[_Union[_event_execution_pb2.TaskStarted, _Mapping]] = ..., finished: _Optional[_Union[_event_execution_pb2.TaskFinished, _Mapping]] = ...) -> None: ...
-
-class ReportAttemptsResponse(_message.Message):
-    __slots__ = ("verdicts",)
-    VERDICTS_FIELD_NUMBER: _ClassVar[int]
-    verdicts: _containers.RepeatedCompositeFieldContainer[AttemptVerdict]
-    def __init__(self, verdicts: _Optional[_Iterable[_Union[AttemptVerdict, _Mapping]]] = ...) -> None: ...
-
-class AttemptVerdict(_message.Message):
-    __slots__ = ("acceptance", "refusal", "message", "event_id")
-    ACCEPTANCE_FIELD_NUMBER: _ClassVar[int]
-    REFUSAL_FIELD_NUMBER: _ClassVar[int]
-    MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    EVENT_ID_FIELD_NUMBER: _ClassVar[int]
-    acceptance: Acceptance
-    refusal: _error_pb2.ErrorReason
-    message: str
-    event_id: str
-    def __init__(self, acceptance: _Optional[_Union[Acceptance, str]] = ..., refusal: _Optional[_Union[_error_pb2.ErrorReason, str]] = ..., message: _Optional[str] = ..., event_id: _Optional[str] = ...) -> None: ...
-
-class ApplyEventsRequest(_message.Message):
-    __slots__ = ("shard", "events")
-    SHARD_FIELD_NUMBER: _ClassVar[int]
-    EVENTS_FIELD_NUMBER: _ClassVar[int]
-    shard: int
-    events: _containers.RepeatedCompositeFieldContainer[_event_pb2.EventRecord]
-    def __init__(self, shard: _Optional[int] = ..., events: _Optional[_Iterable[_Union[_event_pb2.EventRecord, _Mapping]]] = ...) -> None: ...
-
-class ApplyEventsResponse(_message.Message):
-    __slots__ = ("events",)
-    EVENTS_FIELD_NUMBER: _ClassVar[int]
-    events: _containers.RepeatedCompositeFieldContainer[AppliedEvent]
-    def __init__(self, events: _Optional[_Iterable[_Union[AppliedEvent, _Mapping]]] = ...) -> None: ...
-
-class AppliedEvent(_message.Message):
-    __slots__ = ("event_id", "acceptance", "position", "refusal", "message", "run")
-    EVENT_ID_FIELD_NUMBER: _ClassVar[int]
-    ACCEPTANCE_FIELD_NUMBER: _ClassVar[int]
-    POSITION_FIELD_NUMBER: _ClassVar[int]
-    REFUSAL_FIELD_NUMBER: _ClassVar[int]
-    MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    RUN_FIELD_NUMBER: _ClassVar[int]
-    event_id: str
-    acceptance: Acceptance
-    position: int
-    refusal: _error_pb2.ErrorReason
-    message: str
-    run: RunStanding
-    def __init__(self, event_id: _Optional[str] = ..., acceptance: _Optional[_Union[Acceptance, str]] = ..., position: _Optional[int] = ..., refusal: _Optional[_Union[_error_pb2.ErrorReason, str]] = ..., message: _Optional[str] = ..., run: _Optional[_Union[RunStanding, _Mapping]] = ...) -> None: ...
-
-class RunStanding(_message.Message):
-    __slots__ = ("state", "reason", "version", "tasks", "error", "create_time", "start_time", "end_time", "deadline")
-    STATE_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    VERSION_FIELD_NUMBER: _ClassVar[int]
-    TASKS_FIELD_NUMBER: _ClassVar[int]
-    ERROR_FIELD_NUMBER: _ClassVar[int]
-    CREATE_TIME_FIELD_NUMBER: _ClassVar[int]
-    START_TIME_FIELD_NUMBER: _ClassVar[int]
-    END_TIME_FIELD_NUMBER: _ClassVar[int]
-    DEADLINE_FIELD_NUMBER: _ClassVar[int]
-    state: _state_pb2.RunState
-    reason: _state_pb2.TransitionReason
-    version: int
-    tasks: _common_pb2.TaskCounts
-    error: str
-    create_time: _timestamp_pb2.Timestamp
-    start_time: _timestamp_pb2.Timestamp
-    end_time: _timestamp_pb2.Timestamp
-    deadline: _timestamp_pb2.Timestamp
-    def __init__(self, state: _Optional[_Union[_state_pb2.RunState, str]] = ..., reason: _Optional[_Union[_state_pb2.TransitionReason, str]] = ..., version: _Optional[int] = ..., tasks: _Optional[_Union[_common_pb2.TaskCounts, _Mapping]] = ..., error: _Optional[str] = ..., create_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., start_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., end_time: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., deadline: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
-
-class HearRunRequest(_message.Message):
-    __slots__ = ("run_id",)
-    RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    run_id: str
-    def __init__(self, run_id: _Optional[str] = ...) -> None: ...
-
-class HearRunResponse(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
-
-class CountRunsRequest(_message.Message):
-    __slots__ = ("tenant",)
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    def __init__(self, tenant: _Optional[str] = ...) -> None: ...
-
-class CountRunsResponse(_message.Message):
-    __slots__ = ("concurrent", "waiting", "today", "backfills")
-    CONCURRENT_FIELD_NUMBER: _ClassVar[int]
-    WAITING_FIELD_NUMBER: _ClassVar[int]
-    TODAY_FIELD_NUMBER: _ClassVar[int]
-    BACKFILLS_FIELD_NUMBER: _ClassVar[int]
-    concurrent: int
-    waiting: int
-    today: int
-    backfills: int
-    def __init__(self, concurrent: _Optional[int] = ..., waiting: _Optional[int] = ..., today: _Optional[int] = ..., backfills: _Optional[int] = ...) -> None: ...
-
-class CancelRunsRequest(_message.Message):
-    __slots__ = ("runs", "requested_by")
-    RUNS_FIELD_NUMBER: _ClassVar[int]
-    REQUESTED_BY_FIELD_NUMBER: _ClassVar[int]
-    runs: _containers.RepeatedCompositeFieldContainer[RunTarget]
-    requested_by: _common_pb2.Actor
-    def __init__(self, runs: _Optional[_Iterable[_Union[RunTarget, _Mapping]]] = ..., requested_by: _Optional[_Union[_common_pb2.Actor, _Mapping]] = ...) -> None: ...
-
-class RunTarget(_message.Message):
-    __slots__ = ("tenant", "workspace", "run_id")
-    TENANT_FIELD_NUMBER: _ClassVar[int]
-    WORKSPACE_FIELD_NUMBER: _ClassVar[int]
-    RUN_ID_FIELD_NUMBER: _ClassVar[int]
-    tenant: str
-    workspace: str
-    run_id: str
-    def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., run_id: _Optional[str] = ...) -> None: ...
-
-class CancelRunsResponse(_message.Message):
-    __slots__ = ("results",)
-    RESULTS_FIELD_NUMBER: _ClassVar[int]
-    results: _containers.RepeatedCompositeFieldContainer[AppliedEvent]
-    def __init__(self, results: _Optional[_Iterable[_Union[AppliedEvent, _Mapping]]] = ...) -> None: ...
