@@ -86,6 +86,11 @@ def also(made_by: str) -> Change:
     return lambda manifest: manifest.assets.append(AssetDefinition(key="n/also", made_by=made_by))
 
 
+def artifact(kind: str) -> Change:
+    made = code_pb2.CodeArtifact(digest="0" * 64, kind=kind)
+    return lambda manifest: manifest.artifact.CopyFrom(made)
+
+
 def schedule(cron: str, zone: str, selection: str) -> Change:
     run = run_spec_pb2.RunSpec(selection=[selection])
     definition = schedule_pb2.ScheduleDefinition(name="s", cron=cron, time_zone=zone, run=run)
@@ -164,6 +169,12 @@ _AT = "assets[3].partitions"
         (also("n/z"), "assets[4].made_by", "there is no asset `n/z`"),
         (also("raw/events"), "assets[4].made_by", "has no task of its own"),
         (also("n/c"), "assets[4].made_by", "partitioned differently"),
+        (
+            artifact("ARTIFACT_KIND_CONTAINER_IMAGE"),
+            "artifact.kind",
+            "containers are not served yet, so deploy a SOURCE_ARCHIVE",
+        ),
+        (artifact("ARTIFACT_KIND_UNSPECIFIED"), "artifact.kind", "is missing; write SOURCE_ARCHIVE"),
         (schedule("0 6 * *", "", "n/a"), "schedules[0].cron", "not a cron expression of five fields"),
         (schedule("0 6 * * *", "Moon", "n/a"), "schedules[0].time_zone", "is not an IANA time zone"),
         (schedule("0 6 * * *", "", "n/z"), "schedules[0].run.selection[0]", "there is no asset `n/z`"),

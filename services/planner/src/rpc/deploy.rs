@@ -222,18 +222,13 @@ fn missing_artifact(field: &str, digest: &Digest) -> Error {
         .and_bad_field(field, sentence)
 }
 
-/// Source archives must be uploaded before anything runs from them; container images are stored
-/// elsewhere.
+/// The source archive must be uploaded before anything runs from it.
 async fn check_artifacts(
     tx: &mut TenantTx,
     scope: &Scope,
     manifest: &Manifest,
 ) -> Result<(), Error> {
-    let Some(artifact) = manifest
-        .artifact
-        .as_ref()
-        .filter(|a| a.kind() == ArtifactKind::SourceArchive)
-    else {
+    let Some(artifact) = &manifest.artifact else {
         return Ok(());
     };
     let digest: Digest = artifact

@@ -34,15 +34,14 @@ pub(super) fn check(manifest: &Manifest, names: &Names<'_>, faults: &mut Faults)
     }
     if let Some(artifact) = &manifest.artifact {
         values::digest(faults, "artifact.digest", &artifact.digest);
-        let kind = ArtifactKind::try_from(artifact.kind);
-        if !matches!(
-            kind,
-            Ok(ArtifactKind::SourceArchive | ArtifactKind::ContainerImage)
-        ) {
-            faults.add(
+        match ArtifactKind::try_from(artifact.kind) {
+            Ok(ArtifactKind::SourceArchive) => {}
+            // No worker starts containers, so the tasks of such a deployment could never run.
+            Ok(ArtifactKind::ContainerImage) => faults.add(
                 "artifact.kind",
-                "is missing; write SOURCE_ARCHIVE or CONTAINER_IMAGE",
-            );
+                "is CONTAINER_IMAGE; containers are not served yet, so deploy a SOURCE_ARCHIVE",
+            ),
+            _ => faults.add("artifact.kind", "is missing; write SOURCE_ARCHIVE"),
         }
     }
     for (field, count) in [

@@ -1,6 +1,7 @@
 use servo_proto::v1::{
-    CheckDefinition, DimensionMapping, PartitionMapping, RetryPolicy, RunSpec, ScheduleDefinition,
-    SecretRef, TimeGrain, TimeWindow, Timeouts, dimension_mapping::Rule,
+    ArtifactKind, CheckDefinition, CodeArtifact, DimensionMapping, PartitionMapping, RetryPolicy,
+    RunSpec, ScheduleDefinition, SecretRef, TimeGrain, TimeWindow, Timeouts,
+    dimension_mapping::Rule,
 };
 
 use super::*;
@@ -221,6 +222,28 @@ fn assets_made_by_one_task_must_match() {
         "has no task of its own",
     );
     refuses(push("n/c"), "assets[4].made_by", "partitioned differently");
+}
+
+#[test]
+fn only_source_archives_are_deployed() {
+    let artifact = |kind: ArtifactKind| CodeArtifact {
+        digest: "0".repeat(64),
+        kind: kind.into(),
+        ..CodeArtifact::default()
+    };
+    let mut archive = good();
+    archive.artifact = Some(artifact(ArtifactKind::SourceArchive));
+    assert_eq!(faults(&archive), []);
+    refuses(
+        |m| m.artifact = Some(artifact(ArtifactKind::ContainerImage)),
+        "artifact.kind",
+        "containers are not served yet, so deploy a SOURCE_ARCHIVE",
+    );
+    refuses(
+        |m| m.artifact = Some(artifact(ArtifactKind::Unspecified)),
+        "artifact.kind",
+        "is missing; write SOURCE_ARCHIVE",
+    );
 }
 
 #[test]

@@ -11,7 +11,6 @@ from .context import Faults, Names
 
 _DEFINITIONS_MAX = 10_000
 _LABELS_MAX = 32
-_ARTIFACTS = (code_pb2.ARTIFACT_KIND_SOURCE_ARCHIVE, code_pb2.ARTIFACT_KIND_CONTAINER_IMAGE)
 
 
 def check(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> None:
@@ -23,8 +22,7 @@ def check(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> None
         values.short(faults, "labels", value, values.NAME_BYTES_MAX)
     if manifest.HasField("artifact"):
         values.digest(faults, "artifact.digest", manifest.artifact.digest)
-        if manifest.artifact.kind not in _ARTIFACTS:
-            faults.add("artifact.kind", "is missing; write SOURCE_ARCHIVE or CONTAINER_IMAGE")
+        _check_artifact_kind(manifest.artifact.kind, faults)
     for field in ("schedules", "sensors"):
         count = len(getattr(manifest, field))
         if count > _DEFINITIONS_MAX:
@@ -32,6 +30,14 @@ def check(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> None
             return
     _check_schedules(manifest, names, faults)
     _check_sensors(manifest, names, faults)
+
+
+def _check_artifact_kind(kind: code_pb2.ArtifactKind, faults: Faults) -> None:
+    if kind == code_pb2.ARTIFACT_KIND_CONTAINER_IMAGE:
+        refusal = "is CONTAINER_IMAGE; containers are not served yet, so deploy a SOURCE_ARCHIVE"
+        faults.add("artifact.kind", refusal)
+    elif kind != code_pb2.ARTIFACT_KIND_SOURCE_ARCHIVE:
+        faults.add("artifact.kind", "is missing; write SOURCE_ARCHIVE")
 
 
 def _check_schedules(manifest: manifest_pb2.Manifest, names: Names, faults: Faults) -> None:
