@@ -113,6 +113,7 @@ impl AssetPartitions {
                 StaleReason::Unspecified => !is_current(promoted, newest(reads, *index)),
                 StaleReason::UpstreamChanged => is_overtaken(promoted, newest(reads, *index)),
                 StaleReason::CodeChanged => !promoted.same_code,
+                // FindStalePartitions refuses these, because they are not computed yet.
                 StaleReason::UpstreamStale | StaleReason::TooOld => false,
             }
         };

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use servo_mesh::Error;
 use servo_mesh::paging::page_size;
+use servo_mesh::{Error, Reason};
 use servo_model::Digest;
 use servo_model::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX};
 use servo_model::partitioning::Moment;
@@ -30,6 +30,7 @@ pub(super) async fn find_stale_partitions(
     let size = page_size(request.page_size, PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)?;
     let reason = StaleReason::try_from(request.reason)
         .map_err(|_| Error::bad_field("reason", format!("{} is not a reason", request.reason)))?;
+    check_served(reason)?;
     let request_digest = Digest::of(format!(
         "{}\n{}",
         request.reason,
@@ -83,6 +84,24 @@ pub(super) async fn find_stale_partitions(
             .unwrap_or_default(),
         total,
     })
+}
+
+/// Refuses reasons that are not computed yet, because an empty answer would mean that no data is
+/// stale for them.
+fn check_served(reason: StaleReason) -> Result<(), Error> {
+    match reason {
+        StaleReason::Unspecified | StaleReason::UpstreamChanged | StaleReason::CodeChanged => {
+            Ok(())
+        }
+        StaleReason::UpstreamStale | StaleReason::TooOld => {
+            let name = reason.as_str_name();
+            let sentence = format!(
+                "{name} is not served yet; ask for UPSTREAM_CHANGED or CODE_CHANGED, or leave it out"
+            );
+            let message = format!("reason: {sentence}");
+            Err(Error::new(Reason::NotImplemented, message).and_bad_field("reason", sentence))
+        }
+    }
 }
 
 /// The stale partitions of one asset.

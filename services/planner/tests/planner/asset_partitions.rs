@@ -229,3 +229,15 @@ async fn stale_partitions_are_listed_page_by_page() {
         "",
     );
 }
+
+#[tokio::test]
+async fn reasons_that_are_not_computed_are_refused() {
+    let world = two_thirds_made().await;
+    for reason in [StaleReason::UpstreamStale, StaleReason::TooOld] {
+        let found = world
+            .scheduler()
+            .find_stale_partitions(find(&[], "", reason))
+            .await;
+        refused(found, Reason::NotImplemented, reason.as_str_name());
+    }
+}
