@@ -94,6 +94,14 @@ def test_a_project_becomes_files_under_their_digests(tmp_path: Path) -> None:
     assert manifest["assets"][0]["code"] == {"entry_point": {"module": "shop.assets", "function": "revenue"}}
 
 
+def test_definitions_without_effect_are_reported(tmp_path: Path) -> None:
+    folder = shop(tmp_path)
+    (warning,) = json.loads(servo("build", folder, "--json").stdout)["warnings"]
+    assert warning["field"] == "schedules[0]"
+    assert warning["description"].startswith("1 schedule: schedules are not served yet")
+    assert f"  ! schedules[0]  {warning['description']}" in servo("build", folder).stdout.splitlines()
+
+
 NOISE = """
 import subprocess, sys
 print("a word of the module")

@@ -39,6 +39,7 @@ def test_deploy_shows_the_difference(mesh: Mesh, tmp_path: Path) -> None:
         assert "deployed" not in refused.stdout
     first = deploy(mesh, folder, "--yes")
     assert (first.returncode, first.stdout.splitlines()[-1].split(":")[0]) == (0, "deployed version 1"), first.stderr
+    assert "  ! schedules[0]  1 schedule: schedules are not served yet" in first.stdout
     assert "nothing changes" in deploy(mesh, folder, "--dry-run").stdout
     source = folder / "src/shop/assets.py"
     source.write_text(source.read_text().replace('asset(namespace="raw", ', 'asset(namespace="raw", pool="slow", '))
@@ -53,6 +54,7 @@ def test_json_output_is_not_mixed_with_project_output(mesh: Mesh, tmp_path: Path
     source.write_text(f"{NOISE}\n{source.read_text()}")
     answer = deploy(mesh, folder, "--yes", "--json", SERVO_WORKSPACE="noisy")
     assert json.loads(answer.stdout)["deployment"]["version"]
+    assert [each["field"] for each in json.loads(answer.stdout)["warnings"]] == ["schedules[0]"]
     assert "a word of the module" in answer.stderr
 
 

@@ -8,6 +8,7 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 
 from servo.manifest.check import check
+from servo.manifest.unserved import warnings
 from servo.v1 import code_pb2, common_pb2, manifest_pb2, partition_pb2, quality_pb2, run_spec_pb2, schedule_pb2
 from servo.v1.manifest_pb2 import AssetDefinition, Manifest
 
@@ -196,6 +197,23 @@ def test_valid_manifest_passes() -> None:
     assert faults == []
     assert checked is not None
     assert [checked.makers[index] for index in range(5)] == [0, 1, 2, 3, 1]
+
+
+def test_each_unserved_kind_is_reported_once_with_its_number() -> None:
+    given = good()
+    assert warnings(given) == []
+    for _ in range(2):
+        schedule("0 6 * * *", "", "n/a")(given)
+    given.sensors.add(name="files")
+    given.assets[2].automation.SetInParent()
+    for each in given.assets[1:3]:
+        each.freshness.SetInParent()
+    assert [(each.field, each.description.split(":")[0]) for each in warnings(given)] == [
+        ("schedules[0]", "2 schedules"),
+        ("sensors[0]", "1 sensor"),
+        ("assets[2].automation", "1 automation condition"),
+        ("assets[1].freshness", "2 freshness policies"),
+    ]
 
 
 def test_all_faults_are_reported_together() -> None:

@@ -19,6 +19,7 @@ from servo.local.deployed import Deployed
 from servo.local.plan import PlannedTask, plan
 from servo.manifest import canonical
 from servo.manifest.check import Checked, check
+from servo.manifest.unserved import warnings
 from servo.model.partition_key import PartitionKey
 from servo.model.partition_value import kind_of, plain_text
 from servo.model.partitioning import Moment
@@ -53,6 +54,7 @@ def test_planner_agrees_on_manifests_and_plans(mesh: Mesh) -> None:
             assert faults == [], f"seed {seed}"
             assert checked is not None
             assert answer.deployment.manifest_digest == canonical.digest(given), f"seed {seed}"
+            assert list(answer.warnings) == warnings(given), f"seed {seed}"
             both = _plan(client, checked, seed)
             planned, unplannable = planned + both, unplannable + (not both)
     # A one-sided sample would prove little.

@@ -21,6 +21,7 @@ use super::support::events::{actor, catalog_event, event_id, new_deployment_id};
 use super::support::idempotency::RequestKey;
 use super::support::parse::{check_request_id, scope};
 use crate::core::canonical::parse_manifest;
+use crate::core::check::warnings;
 use crate::core::deployment_graph::DeploymentGraph;
 use crate::core::diff::{assets_made_stale, diff};
 use crate::core::refusal::Refusal;
@@ -262,6 +263,7 @@ async fn preview(
     Ok(DeployResponse {
         deployment,
         diff: Some(diff),
+        warnings: warnings(&graph.manifest),
         ..Default::default()
     })
 }
@@ -315,6 +317,7 @@ async fn register(
         deployment: Some(deployments::complete(deployment, version, at, true)),
         diff: Some(diff),
         accepted_event_id: event_id(&event),
+        warnings: warnings(&graph.manifest),
         ..Default::default()
     };
     request_key.store_answer(&mut tx, scope, &answer).await?;

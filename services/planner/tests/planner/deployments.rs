@@ -1,8 +1,8 @@
 use servo_mesh::Reason;
 use servo_model::Digest;
 use servo_proto::v1::{
-    ChangeKind, DeployRequest, GetAssetRequest, GetDeploymentRequest, GetLineageRequest,
-    ListAssetsRequest, ListDeploymentsRequest,
+    ChangeKind, DeployRequest, FreshnessPolicy, GetAssetRequest, GetDeploymentRequest,
+    GetLineageRequest, ListAssetsRequest, ListDeploymentsRequest,
 };
 use tonic_types::StatusExt;
 
@@ -551,4 +551,24 @@ async fn assets_and_their_lineage_are_returned() {
         Reason::SelectionEmpty,
         "no asset",
     );
+}
+
+#[tokio::test]
+async fn definitions_without_effect_are_reported() {
+    let world = World::start().await;
+    let mut client = world.client();
+    let mut given = chain();
+    given.assets[1].freshness = Some(FreshnessPolicy::default());
+    let mut preview = deploy_request("", given.clone());
+    preview.validate_only = true;
+    for request in [preview, deploy_request("r1", given.clone())] {
+        let answer = client.deploy(by_user(request)).await.unwrap().into_inner();
+        assert_eq!(answer.warnings.len(), 1);
+        assert_eq!(answer.warnings[0].field, "assets[1].freshness");
+        assert!(answer.warnings[0].description.contains("not served yet"));
+    }
+    let repeat = client.deploy(by_user(deploy_request("r1", given))).await;
+    assert_eq!(repeat.unwrap().into_inner().warnings.len(), 1);
+    let plain = client.deploy(by_user(deploy_request("r2", chain()))).await;
+    assert_eq!(plain.unwrap().into_inner().warnings, []);
 }

@@ -19,7 +19,8 @@ from servo.manifest import canonical
 from servo.manifest.faults import Fault, ManifestInvalid
 from servo.manifest.make import make
 from servo.manifest.project import Project
-from servo.v1 import code_pb2, manifest_pb2
+from servo.manifest.unserved import warnings
+from servo.v1 import code_pb2, manifest_pb2, planner_pb2
 
 from .archive import archive
 from .files import name_of, packaged
@@ -52,6 +53,11 @@ class Built:
     def requirements_digest(self) -> str:
         return self.manifest.artifact.requirements_digest
 
+    @property
+    def warnings(self) -> list[planner_pb2.ManifestFault]:
+        """Definitions that have no effect yet."""
+        return warnings(self.manifest)
+
     def write(self, folder: Path) -> None:
         """Writes each file under its digest; ``build.json`` names the newest ones and is written last."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -64,7 +70,7 @@ class Built:
             _replace(folder / name, content)
         _replace(folder / "build.json", json.dumps(self.summary(), indent=2).encode() + b"\n")
 
-    def summary(self) -> dict[str, str | int]:
+    def summary(self) -> dict[str, str | int | list[dict[str, str]]]:
         return {
             "manifest": self.manifest_digest,
             "archive": self.archive_digest,
@@ -73,6 +79,7 @@ class Built:
             "assets": len(self.manifest.assets),
             "schedules": len(self.manifest.schedules),
             "sensors": len(self.manifest.sensors),
+            "warnings": [{"field": each.field, "description": each.description} for each in self.warnings],
         }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from .commands import Argument, Option
-from .show import AsJson, print_json
+from .show import AsJson, print_json, print_warnings
 
 if TYPE_CHECKING:
     from servo.build.build import Built
@@ -22,13 +22,15 @@ def build_command(
     folder: Folder = Path(), out: Out = None, code_version: CodeVersion = "", as_json: AsJson = False
 ) -> None:
     """Check and package a project: manifest, sources and locked requirements, named by digest."""
-    summary = build_project(folder, out, code_version).summary()
+    built = build_project(folder, out, code_version)
+    summary = built.summary()
     if as_json:
         return print_json(summary)
     click.echo(f"{summary['assets']} assets, {summary['schedules']} schedules, {summary['sensors']} sensors")
     click.echo(f"  manifest      {summary['manifest']}")
     click.echo(f"  sources       {summary['archive']}  ({summary['archive_bytes']} bytes)")
-    return click.echo(f"  requirements  {summary['requirements']}")
+    click.echo(f"  requirements  {summary['requirements']}")
+    return print_warnings(built.warnings)
 
 
 def build_project(folder: Path, out: Path | None, code_version: str) -> Built:

@@ -11,7 +11,7 @@ from .build import CodeVersion, Folder, build_project
 from .commands import Option
 from .confirm import confirm
 from .server import Server, with_server
-from .show import AsJson, counted, print_message
+from .show import AsJson, counted, print_message, print_warnings
 
 if TYPE_CHECKING:
     from servo.client.sync import Client
@@ -42,6 +42,7 @@ def deploy_command(
             print_diff(
                 answer.diff, built.archive_digest, new_code=_artifact(client) != built.archive_digest, err=as_json
             )
+            print_warnings(answer.warnings, err=as_json)
         if asking:
             confirm("Deploy this?")
         if not dry_run:

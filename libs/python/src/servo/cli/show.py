@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
     from google.protobuf.timestamp_pb2 import Timestamp
 
-    from servo.v1 import run_pb2
+    from servo.v1 import planner_pb2, run_pb2
 
 AsJson = Annotated[bool, Option("--json", help="Print the result as JSON.")]
 
@@ -47,6 +47,12 @@ def print_message(message: Message) -> None:
 
 def print_list(messages: Iterable[Message]) -> None:
     print_json([as_dict(each) for each in messages])
+
+
+def print_warnings(warnings: Iterable[planner_pb2.ManifestFault], *, err: bool = False) -> None:
+    """Prints the definitions of a manifest that have no effect yet; yellow on a terminal."""
+    for each in warnings:
+        click.secho(f"  ! {each.field}  {each.description}", fg="yellow", err=err)
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, states: int | None = None) -> None:

@@ -38,16 +38,18 @@ class DeployRequest(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., workspace: _Optional[str] = ..., request_id: _Optional[str] = ..., manifest: _Optional[_Union[_manifest_pb2.Manifest, _Mapping]] = ..., manifest_uri: _Optional[str] = ..., manifest_digest: _Optional[str] = ..., validate_only: bool = ..., expected_version: _Optional[int] = ..., comment: _Optional[str] = ..., list_faults: bool = ...) -> None: ...
 
 class DeployResponse(_message.Message):
-    __slots__ = ("deployment", "diff", "accepted_event_id", "faults")
+    __slots__ = ("deployment", "diff", "accepted_event_id", "faults", "warnings")
     DEPLOYMENT_FIELD_NUMBER: _ClassVar[int]
     DIFF_FIELD_NUMBER: _ClassVar[int]
     ACCEPTED_EVENT_ID_FIELD_NUMBER: _ClassVar[int]
     FAULTS_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     deployment: _deployment_pb2.Deployment
     diff: _deployment_pb2.DeploymentDiff
     accepted_event_id: str
     faults: _containers.RepeatedCompositeFieldContainer[ManifestFault]
-    def __init__(self, deployment: _Optional[_Union[_deployment_pb2.Deployment, _Mapping]] = ..., diff: _Optional[_Union[_deployment_pb2.DeploymentDiff, _Mapping]] = ..., accepted_event_id: _Optional[str] = ..., faults: _Optional[_Iterable[_Union[ManifestFault, _Mapping]]] = ...) -> None: ...
+    warnings: _containers.RepeatedCompositeFieldContainer[ManifestFault]
+    def __init__(self, deployment: _Optional[_Union[_deployment_pb2.Deployment, _Mapping]] = ..., diff: _Optional[_Union[_deployment_pb2.DeploymentDiff, _Mapping]] = ..., accepted_event_id: _Optional[str] = ..., faults: _Optional[_Iterable[_Union[ManifestFault, _Mapping]]] = ..., warnings: _Optional[_Iterable[_Union[ManifestFault, _Mapping]]] = ...) -> None: ...
 
 class ManifestFault(_message.Message):
     __slots__ = ("field", "description")

@@ -5,6 +5,7 @@ mod graph;
 mod links;
 mod partitionings;
 mod rest;
+mod unserved;
 mod values;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use servo_model::mapping::Mapping;
 use servo_model::partitioning::Partitioning;
 use servo_proto::v1::{ErrorReason as Reason, Manifest};
 
+pub(crate) use self::unserved::warnings;
 use crate::core::refusal::Refusal;
 use crate::core::suggestions::did_you_mean;
 
