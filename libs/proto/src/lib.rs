@@ -1,5 +1,5 @@
 //! Generated types, their file descriptor set, and the access rule of each method, of two packages:
-//! [`v1`], the public API, and [`mesh::v1`], what only services of the mesh call.
+//! [`v1`], the public API, and [`mesh::v1`], the calls between services of the mesh.
 //!
 //! The source is `proto/`; the build script compiles it without a protoc and rejects an API in
 //! which a method has no access rule or a public method has no HTTP route
@@ -22,8 +22,8 @@ pub use fingerprint::request_fingerprint;
 pub use kind::kind_of;
 pub use time::{from_proto_duration, from_proto_time, proto_time};
 
-/// The public API: messages, enums, clients and servers. A server returns UNIMPLEMENTED for methods that it does
-/// not override.
+/// The public API: messages, enums, clients and servers. A server returns UNIMPLEMENTED for methods
+/// that it does not override.
 #[allow(
     clippy::all,
     clippy::unwrap_used,
@@ -34,8 +34,8 @@ pub mod v1 {
     tonic::include_proto!("servo.v1");
 }
 
-/// What only services of the mesh call. It may change as long as a service still works beside the
-/// version before.
+/// The calls between services of the mesh. They may change as long as a service still works beside
+/// those of the version before.
 pub mod mesh {
     /// Messages, clients and servers, like those of [`crate::v1`].
     #[allow(
